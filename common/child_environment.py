@@ -1,5 +1,5 @@
-"""Environment variables for child processes. A process that handles untrusted data gets only the
-variables it needs.
+"""Selects environment variables for child processes. A process that handles untrusted data only
+gets the variables it needs.
 """
 
 from collections.abc import Mapping
@@ -8,18 +8,18 @@ from typing import Final
 
 from common.settings import SETTING_PREFIX, Fragment
 
-# Full names, not prefixes: HOME is needed, HOMEBREW_GITHUB_API_TOKEN is not.
+# These are full names, not prefixes: HOME is needed, HOMEBREW_GITHUB_API_TOKEN is not.
 _NEEDED_BY_ALL: Final = (
     *("PATH", "HOME", "USER", "LOGNAME", "TMPDIR"),
     *("LANG", "LANGUAGE", "LC_*", "TZ", "TZDIR"),
     *("LD_LIBRARY_PATH", "LD_PRELOAD", "GLIBC_TUNABLES", "MALLOC_*", "PYTHON*"),
 )
-# They often contain a password: http://user:password@proxy.example:3128.
+# Proxy URLs often contain a password: http://user:password@proxy.example:3128.
 _PROXIES: Final = ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY")
 
 
 def bare_environment(environment: Mapping[str, str], *others: str) -> dict[str, str]:
-    """Return the basic variables and ``others``: names, in which ``*`` matches any suffix."""
+    """Return the basic variables and those named in ``others``, where ``*`` matches any suffix."""
     wanted = (*_NEEDED_BY_ALL, *others)
     return {
         name: value
@@ -30,7 +30,7 @@ def bare_environment(environment: Mapping[str, str], *others: str) -> dict[str, 
 
 def child_environment(environment: Mapping[str, str], *settings: type[Fragment]) -> dict[str, str]:
     """Return the settings of these classes, and all variables that are not settings of the service
-    (libraries read them).
+    (libraries read these variables).
     """
     others = {n: v for n, v in environment.items() if not n.upper().startswith(SETTING_PREFIX)}
     return {**others, **settings_within(environment, *settings)}

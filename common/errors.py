@@ -2,7 +2,7 @@
 
 *Invalid* input is rejected or dead-lettered and never retried. A *transient* error is retried with
 back-off. A *misconfigured* process exits at start with a message that says what to fix. The exit
-statuses report the same to the process that started it.
+status reports the same to the parent process.
 
 **Source:** sysexits.h of BSD, for the statuses.
 """
@@ -15,9 +15,9 @@ class PlatestreamError(Exception):
 
 
 class InvalidInputError(PlatestreamError):
-    """Input that can never be valid: reject it or dead-letter it, do not retry.
+    """Input that can never be valid. Reject or dead-letter it; do not retry.
 
-    ``code`` is a stable snake_case word for programs, the message a sentence for people.
+    ``code`` is a stable snake_case word for programs. The message is a sentence for people.
     """
 
     def __init__(self, message: str, *, code: str = "invalid") -> None:
@@ -26,15 +26,15 @@ class InvalidInputError(PlatestreamError):
 
 
 class TransientError(PlatestreamError):
-    """A dependency is unavailable or slow; the same call may succeed later, with back-off."""
+    """A dependency is unavailable or slow. Retry the call with back-off."""
 
 
 class MisconfiguredError(PlatestreamError):
-    """Invalid settings or files: exit at start and log the reason."""
+    """Settings or files are invalid. Exit at start and log the reason."""
 
 
 class UnknownRecordVersionError(InvalidInputError):
-    """A record on a topic has no version, or one that this release does not read."""
+    """A record on a topic has no version, or a version that this release does not read."""
 
     def __init__(self, message: str) -> None:
         super().__init__(message, code="unknown_record_version")
@@ -47,7 +47,7 @@ EXIT_SOFTWARE: Final = 70
 """An internal error (EX_SOFTWARE)."""
 
 EXIT_TEMPORARY_FAILURE: Final = 75
-"""A restart may succeed; no unfinished work was acknowledged (EX_TEMPFAIL)."""
+"""A restart may succeed. No unfinished work was acknowledged (EX_TEMPFAIL)."""
 
 EXIT_MISCONFIGURED: Final = 78
 """Invalid settings or files of the server administrator (EX_CONFIG)."""

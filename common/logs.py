@@ -1,4 +1,4 @@
-"""Logs: a constant event name, plus fields."""
+"""Configures logging. A log line has a constant event name and fields."""
 
 import logging
 import math
@@ -16,18 +16,18 @@ from opentelemetry.trace import format_span_id, format_trace_id, get_current_spa
 from common.settings import LogFormat, ProcessSettings
 
 SUPPRESSED = "suppressed"
-"""Log record attribute: number of similar records suppressed before this one."""
+"""Log record attribute: the number of similar records that were suppressed before the record."""
 
 _MAX_KINDS = 512
 _VARYING = re.compile(r"0x[0-9a-fA-F]+|\d+")
 
 
 class RepeatLimit(logging.Filter):
-    """Passes one record of a kind per ``seconds``; the next one has the number suppressed since.
+    """Passes one record of a kind per ``seconds``, and counts suppressed records in the next.
 
-    A kind is a logger, a level, a message before its arguments are inserted, and the type and
-    origin of its exception. Numbers in the message are ignored, because many libraries insert them
-    themselves. Loggers of ``exempt`` packages are never limited. Thread-safe.
+    A kind consists of a logger, a level, a message before arguments are inserted, and the type and
+    origin of the exception. Numbers in the message are ignored, because many libraries insert
+    numbers themselves. Loggers of ``exempt`` packages are never limited. Thread-safe.
     """
 
     def __init__(
@@ -42,11 +42,11 @@ class RepeatLimit(logging.Filter):
         self._exempt = frozenset(exempt)
         self._clock = clock
         self._lock = Lock()
-        # The time at which a kind last passed, and the number suppressed since.
+        # When a record of a kind last passed, and how many have been suppressed since.
         self._known: LRUCache[tuple[object, ...], tuple[float, int]] = LRUCache(_MAX_KINDS)
 
     def filter(self, record: logging.LogRecord) -> bool:
-        """Return whether to write the record; may set :data:`SUPPRESSED` on it."""
+        """Return whether to write the record. May set :data:`SUPPRESSED` on the record."""
         if record.name.partition(".")[0] in self._exempt:
             return True
         kind = (record.name, record.levelno, _VARYING.sub("#", str(record.msg)), _error(record))
@@ -67,10 +67,10 @@ _KEEPALIVE: Final = "keepalive is not responding"
 
 
 def _soften(record: logging.LogRecord) -> bool:
-    """Downgrade errors that a library retries forever to warnings; pass all records.
+    """Downgrade errors after which a library retries forever to warnings. Pass all records.
 
-    Errors need attention: if Kafka's clients do not recover, our own packages log it. Mode logs
-    that a thread had no CPU for three seconds; a stalled thread ends its process.
+    If Kafka's clients do not recover, our own packages log an error. Mode logs an error if a thread
+    had no CPU for three seconds, but a thread that has stalled ends its process anyway.
     """
     is_client = record.name.partition(".")[0] in _TRY_AGAIN
     if record.levelno == logging.ERROR and (is_client or _KEEPALIVE in str(record.msg)):
@@ -91,8 +91,8 @@ _OUR_ROOMS = (
     "__main__", "analytics_sql", "api", "common", "deploy", "ingest", "recognition", "streams",
 )  # fmt: skip
 _LIBRARY_REPEAT_SECONDS = 30.0
-"""Minimum interval between equal messages of a library. aiokafka repeats them several times per
-second, for each broker and partition, while a broker is unavailable."""
+"""Minimum interval between equal messages of a library. While a broker is unavailable, aiokafka
+repeats messages several times per second, for each broker and partition."""
 
 
 def add_trace_ids(
@@ -137,7 +137,7 @@ def configure_logging(settings: ProcessSettings) -> None:
     )
     root = logging.getLogger()
     root.handlers[:] = [handler]
-    # Libraries are verbose at info; their warnings matter.
+    # At level info, libraries are verbose. Their warnings matter.
     root.setLevel(max(level, logging.WARNING))
     for room in _OUR_ROOMS:
         logging.getLogger(room).setLevel(level)

@@ -1,4 +1,4 @@
-"""The metrics of all processes, and their monitoring endpoints.
+"""Defines the metrics of all processes, and serves their monitoring endpoints.
 
 ``metrics.toml`` describes each metric. The endpoints are ``/metrics`` for Prometheus, ``/healthz``
 for health checks and ``/readyz`` for people.
@@ -33,7 +33,7 @@ from common.settings import Fragment, Port
 
 
 class MetricKind(StrEnum):
-    """The kind of a metric: increases only, goes up and down, or a distribution."""
+    """The kind of a metric: it only increases, goes up and down, or is a distribution."""
 
     COUNTER = "counter"
     GAUGE = "gauge"
@@ -42,7 +42,7 @@ class MetricKind(StrEnum):
 
 @dataclass(frozen=True)
 class Metric:
-    """One metric. ``rise`` is its help text: what it measures, and why it rises."""
+    """One metric. ``rise`` is the help text: what the metric measures, and why it rises."""
 
     kind: MetricKind
     name: str
@@ -75,7 +75,7 @@ def gauge(name: str, registry: CollectorRegistry) -> Gauge:
 
 
 def histogram(name: str, registry: CollectorRegistry, *, buckets: Sequence[float]) -> Histogram:
-    """Return a histogram; ``buckets`` are upper bounds in the unit from the catalogue."""
+    """Return a histogram. ``buckets`` are upper bounds in the unit from the catalogue."""
     metric = _described(name, MetricKind.HISTOGRAM)
     return Histogram(metric.name, metric.rise, metric.labels, registry=registry, buckets=buckets)
 
@@ -108,9 +108,9 @@ _UNUSED_SECONDS: Final = 3600.0
 
 
 class CameraLabels:
-    """The labels of cameras: the ID, up to the limit, otherwise ``other``. Not thread-safe.
+    """The labels of cameras: IDs, up to the limit, and otherwise ``other``. Not thread-safe.
 
-    A camera that was not counted for an hour, because another worker has it now, frees its label.
+    A camera that was not counted for an hour, because another worker has it, frees its label.
     """
 
     def __init__(
@@ -140,7 +140,7 @@ class CameraLabels:
 
 
 Details = Callable[[], Mapping[str, object]]
-"""Returns details of a process as JSON values; called from another thread. If it returns its own
+"""Returns details of a process as JSON values. Called from another thread. If the details contain a
 ``status`` other than ``ready``, ``/readyz`` responds with 503.
 """
 
@@ -187,7 +187,7 @@ def serve_health(
     is_alive: Callable[[], bool] = lambda: True,
     details: Details = dict,
 ) -> HealthServer | None:
-    """Serve the monitoring endpoints on ``port``; with 0, do nothing.
+    """Serve the monitoring endpoints on ``port``, or do nothing if it is 0.
 
     By default, a process is alive if it responds.
 
@@ -233,7 +233,7 @@ def _handler(
                 self._answer(404, "text/plain", b"not found\n")
 
         def log_message(self, format: str, *args: object) -> None:
-            """Log nothing: health checks come every few seconds."""
+            """Log nothing, because health checks come every few seconds."""
 
         def _answer(self, status: int, content_type: str, body: bytes) -> None:
             self.send_response(status)

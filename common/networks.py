@@ -1,4 +1,4 @@
-"""IP addresses and networks, as used in settings and rules."""
+"""Parses and compares IP addresses and networks, for settings and rules."""
 
 from collections.abc import Iterable
 from ipaddress import (
@@ -27,7 +27,7 @@ def parse_networks(text: str) -> tuple[IpNetwork, ...]:
     """Return the networks of a comma-separated list of CIDR ranges or single addresses.
 
     Raises:
-        ValueError: an entry is neither.
+        ValueError: an entry is neither a range nor an address.
     """
     return tuple(ip_network(part.strip(), strict=False) for part in text.split(",") if part.strip())
 
@@ -38,7 +38,7 @@ def is_loopback_name(host: str) -> bool:
 
 
 def is_own_machine(host: str) -> bool:
-    """Return whether a host, a name (lower case) or an IP address, is this machine."""
+    """Return whether a host (a lower-case name or an IP address) is this machine."""
     try:
         return without_mapping(ip_address(host)).is_loopback
     except ValueError:
@@ -46,7 +46,7 @@ def is_own_machine(host: str) -> bool:
 
 
 def without_mapping(address: IpAddress) -> IpAddress:
-    """Return the IPv4 address if ``address`` is an IPv4-mapped one, ``::ffff:a.b.c.d``."""
+    """Return the IPv4 address in an IPv4-mapped address, ``::ffff:a.b.c.d``, or ``address``."""
     if isinstance(address, IPv6Address) and address.ipv4_mapped is not None:
         return address.ipv4_mapped
     return address

@@ -1,4 +1,4 @@
-"""Account limits that several processes apply, and metrics of the accounts close to one."""
+"""Account limits that several processes apply, and the metric of accounts close to a limit."""
 
 import time
 from collections.abc import Callable, Iterable
@@ -14,7 +14,7 @@ from common.metrics import METRICS
 from common.settings import Fragment
 
 NEAR_RATIO: Final = 0.8
-"""Fraction of a limit from which on an account appears in the metrics."""
+"""Fraction of a limit above which an account appears in the metrics."""
 
 ALERT_DESTINATIONS: Final = 100
 """Limit on an account's alert deliveries per recognition, per worker of the webhooks stage."""
@@ -35,7 +35,7 @@ class DeliveryLimitSettings(Fragment):
 
 
 class LimitUsageGauge(Collector):
-    """Reports, for ten minutes, an account close to a limit, with the fraction that was used."""
+    """Reports accounts close to a limit for ten minutes, with the used fraction of the limit."""
 
     def __init__(self, name: str, clock: Callable[[], float] = time.monotonic) -> None:
         """``name`` is the name of the gauge; ``clock`` returns seconds."""
@@ -51,13 +51,13 @@ class LimitUsageGauge(Collector):
             self._near.pop((owner_id, limit), None)
 
     def record_peak(self, limit: str, owner_id: UUID, used: float, size: int) -> None:
-        """Record peak use of a limit of ``size``, for bursts; lower values do not replace it."""
+        """Record peak use of a limit of ``size``, for bursts. A lower value does not replace it."""
         known = self._near.get((owner_id, limit), 0.0)
         if used >= max(NEAR_RATIO, known) * size:
             self.record(limit, owner_id, used, size)
 
     def collect(self) -> Iterable[GaugeMetricFamily]:
-        """Return the gauge of the accounts close to a limit."""
+        """Return the gauge of accounts close to a limit."""
         metric = METRICS[self._name]
         family = GaugeMetricFamily(metric.name, metric.rise, labels=metric.labels)
         for (owner_id, limit), ratio in list(self._near.items()):

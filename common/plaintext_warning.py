@@ -25,7 +25,7 @@ def mqtt_server_in_clear(host: str, settings: MqttLoginSettings) -> str | None:
 
 
 def broker_addresses(servers: str) -> list[tuple[str, str, int]]:
-    """Return each broker of a comma-separated list: as written, its host and its port."""
+    """Return each broker of a comma-separated list as text, with its host and port."""
     found = []
     for server in (part.strip() for part in servers.split(",")):
         host, _, port = server.rpartition(":")

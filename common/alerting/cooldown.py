@@ -1,15 +1,15 @@
-"""The cooldown of an alert, decided in capture time. No I/O.
+"""Decides on the cooldown of an alert, in capture time. No I/O.
 
 Two triggers of the same scope are at least the cooldown apart, measured by the capture times of
-their recognitions, in whichever order they were decided. A late recognition (its camera was
-disconnected) therefore triggers by its own time: a trigger an hour after it does not suppress it,
-one within the cooldown before *or after* it does.
+their recognitions, in whichever order the triggers were decided. If a recognition arrives late
+because its camera was disconnected, its capture time counts: only a trigger within the cooldown
+before *or after* that time suppresses it.
 
-A trigger is stored with its recognition: the same recognition, after a crash or a replay, gets the
-same decision. Memory is bounded: triggers are stored for a week or for the cooldown, whichever is
-longer (topics are retained for a week, so nothing older is read again), and at most
-:data:`MAX_PAST_TRIGGERS` per scope. A recognition older than the oldest of these is suppressed,
-because a trigger near it may have been dropped.
+A trigger is stored with its recognition, so the same recognition gets the same decision after a
+crash or a replay. Memory is bounded: triggers are stored for a week or for the cooldown, whichever
+is longer (topics are retained for a week, so nothing older is read again), and at most
+:data:`MAX_PAST_TRIGGERS` per scope. If that maximum has been
+reached, older recognitions are suppressed, because a trigger near them may have been dropped.
 """
 
 from bisect import bisect_left, insort
@@ -42,7 +42,7 @@ class PastTriggers(Record, frozen=True, kw_only=True):
     """The triggers of one scope of one alert, oldest first.
 
     ``forgotten_before_ms``: triggers of recognitions captured earlier may have been dropped because
-    there were too many. ``kept_until_ms`` is when the whole entry expires.
+    there were too many. ``kept_until_ms`` is the time at which the whole entry expires.
     """
 
     triggers: tuple[PastTrigger, ...] = ()
@@ -51,14 +51,14 @@ class PastTriggers(Record, frozen=True, kw_only=True):
 
 
 class CandidateOutcome(StrEnum):
-    """The outcome of a candidate: its cooldown's decision, or how its pass is resolved."""
+    """The outcome of a candidate: the cooldown's decision, or how the pass is resolved."""
 
     TRIGGERED = "triggered"
     REPEATED = "repeated"
     """The same recognition triggered the alert before, so it triggers again."""
     SUPPRESSED_BY_COOLDOWN = "suppressed"
     TOO_OLD = "too_old"
-    """A trigger near it may have been dropped: too many later ones followed."""
+    """A trigger near the candidate may have been dropped because too many followed."""
     CONFIRMED = "confirmed"
     CORRECTED = "corrected"
     WITHDRAWN = "withdrawn"
@@ -71,8 +71,8 @@ class CandidateOutcome(StrEnum):
 class Decision:
     """The decision on a candidate.
 
-    ``trigger`` is the candidate's own if the alert triggers; if it is suppressed, the trigger that
-    suppresses it. ``after`` is the new state to store, the same object as before if unchanged.
+    ``trigger`` is the candidate's own trigger, or the trigger that suppresses the candidate.
+    ``after`` is the state to store: the same object as before if the state is unchanged.
     """
 
     outcome: CandidateOutcome
@@ -86,12 +86,12 @@ class Decision:
 
 
 def cooldown_ms(alert: AlertConfig) -> int:
-    """Return an alert's cooldown; 0 if it has none."""
+    """Return an alert's cooldown, or 0 if the alert has none."""
     return round(alert.cooldown_minutes * _MINUTE_MS)
 
 
 def scope_of(alert: AlertConfig, camera_id: UUID, plate: str) -> str:
-    """Return the name of a trigger's cooldown within the alert. ``plate`` is normalised."""
+    """Return the name of the scope of a trigger's cooldown. ``plate`` is normalised."""
     match alert.cooldown_scope:
         case CooldownScope.ALERT:
             return ""
@@ -115,7 +115,7 @@ def decide(before: PastTriggers, candidate: PastTrigger, length_ms: int) -> Deci
 
 
 def without(before: PastTriggers, withdrawn: PastTrigger) -> PastTriggers:
-    """Return the state without a withdrawn trigger, which then suppresses nothing."""
+    """Return the state without a withdrawn trigger, which no longer suppresses anything."""
     kept = tuple(
         each
         for each in before.triggers

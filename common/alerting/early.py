@@ -1,9 +1,9 @@
-"""Early triggers: one alert and one pass, before and after the pass ends. No I/O.
+"""Decides on early triggers of an alert by a pass, before and after the pass ends. No I/O.
 
 A pass that triggers an alert early must trigger it only once: the recognition that follows confirms
 or corrects that trigger, or withdraws it if the alert does not match the final plate. So an early
 trigger is stored per pass, in addition to the alert's cooldown. The decisions do not depend on the
-order of the topics or on repetition: an early candidate that arrives after the end is ignored.
+order of the topics or on repetition: an early candidate that arrives after the pass is ignored.
 """
 
 from dataclasses import dataclass
@@ -16,12 +16,12 @@ from common.records.codec import Record
 
 
 class PassAction(StrEnum):
-    """The action that a candidate of a pass leads to."""
+    """The action to take for a candidate of a pass."""
 
     APPLY_COOLDOWN = "apply_cooldown"
     """The cooldown decides, as for alerts without early triggers."""
     PUBLISH = "publish"
-    """The early trigger is resolved now, or was before."""
+    """The early trigger is resolved now, or has been resolved before."""
     CLOSE = "close"
     """Nothing to publish, but early candidates that arrive later must not trigger."""
     IGNORE = "ignore"
@@ -31,8 +31,8 @@ class PassState(Record, frozen=True, kw_only=True):
     """The state of one alert and one pass.
 
     ``phase`` is None if nothing triggered and no early trigger is possible any more. ``plate``
-    (normalised) is the plate of the first trigger, ``scope`` the name of its cooldown.
-    ``resolved_ms`` is when it was resolved, or 0. Times are Unix ms, UTC.
+    (normalised) is the plate of the first trigger, ``scope`` the name of its cooldown's scope.
+    ``resolved_ms`` is when the trigger was resolved, or 0. Times are Unix ms, UTC.
     """
 
     phase: TriggerPhase | None
@@ -54,7 +54,7 @@ class PassState(Record, frozen=True, kw_only=True):
 
 @dataclass(frozen=True)
 class PassDecision:
-    """The decision on a candidate; ``phase`` is set if it is published."""
+    """The decision on a candidate. ``phase`` is set if a trigger is published."""
 
     action: PassAction
     phase: TriggerPhase | None = None
@@ -67,8 +67,8 @@ _IGNORE: Final = PassDecision(PassAction.IGNORE)
 def decide_pass(state: PassState | None, kind: CandidateKind, plate: str | None) -> PassDecision:
     """Return the decision on a candidate of a pass.
 
-    ``plate`` is normalised. For an early candidate, it is the plate seen so far; for a resolved
-    one, None if the alert does not match the final plate or no reading was accepted.
+    ``plate`` is normalised. For an early candidate, it is the plate seen so far. For a resolved
+    pass, it is None if the alert does not match the final plate or no reading was accepted.
     """
     match kind:
         case CandidateKind.EARLY:
@@ -90,7 +90,7 @@ def _decide_final(state: PassState | None, plate: str | None) -> PassDecision:
         return _APPLY_COOLDOWN
     if state.phase is TriggerPhase.EARLY:
         return _publish(_end_of(state, plate))
-    # Withdrawn, but it matches now: the alert was changed between two replays.
+    # The trigger was withdrawn but matches now, because the alert was changed between two replays.
     return _IGNORE if state.phase is TriggerPhase.WITHDRAWN else _publish(state.phase)
 
 
@@ -115,5 +115,5 @@ def _publish(phase: TriggerPhase) -> PassDecision:
 
 
 def kept_until_ms(decided_ms: int) -> int:
-    """Return until when a pass is stored: as long as the topics can repeat it."""
+    """Return the time until which a pass is stored: while topics can repeat the pass."""
     return decided_ms + RETENTION_MS

@@ -1,4 +1,4 @@
-"""One alert's rule and its conditions."""
+"""Checks the conditions of one alert."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -55,7 +55,7 @@ def sighting_of(recognition: Recognition) -> Sighting:
 
 @dataclass(frozen=True, eq=False)
 class Rule:
-    """An alert prepared for matching by :func:`rule_of`. ``cameras`` None: all."""
+    """An alert prepared for matching by :func:`rule_of`. If ``cameras`` is None, all match."""
 
     alert: AlertConfig
     matchers: tuple[PlateMatcher, ...]
@@ -98,8 +98,8 @@ class Rule:
 def rule_of(alert: AlertConfig) -> Rule:
     """Return an alert prepared for matching.
 
-    List entries that cannot match any plate are skipped and logged. The API rejects them, but older
-    records may contain them.
+    List entries that cannot match any plate are skipped and logged. The API rejects such entries,
+    but older records may contain some.
 
     Raises:
         InvalidInputError: the schedule is invalid.
@@ -122,7 +122,7 @@ def _matchers(alert: AlertConfig) -> list[PlateMatcher]:
         return []
     matchers = _listed(alert.plates, alert.match_tolerance)
     if ignored := len(alert.plates) - len(matchers):
-        # Only the number: an entry is personal data.
+        # Log only the number of entries, because an entry is personal data.
         log.warning("alert_plates_ignored", alert_id=str(alert.alert_id), entries=ignored)
     return matchers
 
@@ -133,6 +133,6 @@ def _listed(plates: Iterable[str], tolerance: int) -> list[PlateMatcher]:
         try:
             matchers.append(listed_plate(entry, tolerance))
         except InvalidInputError:
-            # The API rejects such entries; one in an older record must not disable the others.
+            # The API rejects such entries. An entry in an older record must not disable the rest.
             continue
     return matchers

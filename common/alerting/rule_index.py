@@ -1,4 +1,4 @@
-"""The index of all rules. Finds matching rules at a cost that hardly grows with their number."""
+"""Indexes all rules, so that finding the matching ones hardly costs more if there are many."""
 
 from collections import defaultdict
 from collections.abc import Iterator
@@ -82,7 +82,7 @@ class RuleIndex:
             self._owners.setdefault(rule.alert.owner_id, _OwnersRules()).add(rule)
 
     def remove(self, alert_id: UUID) -> None:
-        """Remove an alert's rule, if there is one."""
+        """Remove an alert's rule, if it exists."""
         rule = self._rules.pop(alert_id, None)
         if rule is None or not rule.alert.enabled:
             return

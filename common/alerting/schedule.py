@@ -1,4 +1,4 @@
-"""An alert's window of local time."""
+"""Evaluates the schedule of an alert, a window of local time."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -14,10 +14,10 @@ _DAY_MINUTES = 24 * 60
 
 @dataclass(frozen=True)
 class Window:
-    """A schedule prepared for evaluation. Minutes are of the local day, both ends inclusive.
+    """A schedule prepared for evaluation. Minutes count from local midnight, both ends inclusive.
 
-    Evaluated in local wall-clock time: an hour skipped by a clock change is never in a window, and
-    an hour that occurs twice is in it twice.
+    A window follows the local clock: an hour skipped by a clock change is never in the window, and
+    an hour that occurs twice is in the window twice.
     """
 
     zone: ZoneInfo
@@ -32,7 +32,7 @@ class Window:
             return day in self.days
         if self.start_minute < self.end_minute:
             return day in self.days and self.start_minute <= minute <= self.end_minute
-        # Overnight: the window belongs to the day on which it starts.
+        # An overnight window belongs to the day on which it starts.
         is_evening = minute >= self.start_minute and day in self.days
         return is_evening or (minute <= self.end_minute and (day - 1) % 7 in self.days)
 
@@ -60,7 +60,7 @@ def _minute(text: str) -> int:
     return minute
 
 
-# Thousands of rules evaluate the same time in a few time zones.
+# Cached, because thousands of rules evaluate the same time in a few time zones.
 @lru_cache(maxsize=4096)
 def _local(zone: ZoneInfo, second: int) -> tuple[int, int]:
     """Return the weekday (0 is Monday) and the minute of the day of a Unix time in seconds."""

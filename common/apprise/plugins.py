@@ -1,8 +1,8 @@
-"""Apprise's plugins, which convert a message into HTTP requests of a service.
+"""Runs Apprise's plugins, which convert a message into HTTP requests for a service.
 
-The only module that imports apprise and requests. The import takes 0.25 s and 16 MB, so it is
-deferred until the first Apprise URL is used. Plugins do not send anything themselves:
-:class:`_RequestsStandIn` replaces ``requests`` and passes their requests to the caller's exchange.
+This is the only module that imports apprise and requests. Importing it takes 0.25 s and 16 MB, so
+it is imported when the first Apprise URL is used. Plugins do not send anything themselves:
+:class:`_RequestsStandIn` replaces ``requests`` and passes requests to the caller's exchange.
 """
 
 import importlib
@@ -37,17 +37,17 @@ from common.errors import InvalidInputError
 
 log = structlog.get_logger()
 
-# It logs URLs and responses.
+# Apprise logs URLs and responses.
 logging.getLogger("apprise").disabled = True
 
 _TARGET_LISTS: Final = ("targets", "topics", "channels", "devices", "groups")
-# Set by the sender's own connection, which knows the length and the supported encodings.
+# The sender's own connection sets these headers: it knows the length and supported encodings.
 _OWN_HEADERS: Final = frozenset({"content-length", "transfer-encoding", "accept-encoding", "host"})
 _exchange: ContextVar[Exchange] = ContextVar("apprise_exchange")
 
 
 class _RequestsStandIn:
-    """Replaces the module ``requests`` in a plugin, with the functions that plugins use."""
+    """Replaces the module ``requests`` in a plugin, and has the functions that plugins use."""
 
     RequestException = requests.RequestException
     codes = requests.codes
@@ -85,7 +85,7 @@ def first_request_url(url: str) -> str:
     """Return the URL of the first request that sending to an Apprise URL would make.
 
     Raises:
-        InvalidInputError: code ``apprise_url``, if the URL produces no request.
+        InvalidInputError: the URL is invalid or causes no request (code ``apprise_url``).
     """
     found: list[str] = []
 
@@ -103,7 +103,7 @@ def send_message(url: str, message: NotificationMessage, exchange: Exchange) -> 
     """Send a message through an Apprise URL; return whether the service accepted it. Blocks.
 
     Raises:
-        InvalidInputError: code ``apprise_url``.
+        InvalidInputError: the URL is invalid (code ``apprise_url``).
     """
     plugin = _opened(url)
     attach = None
@@ -115,7 +115,7 @@ def send_message(url: str, message: NotificationMessage, exchange: Exchange) -> 
         try:
             return bool(plugin.notify(body=message.text, title=message.title, attach=attach))
         except Exception as error:
-            # A third-party library can raise anything; the message may contain the URL.
+            # A third-party library can raise any error, and the message may contain the URL.
             log.warning("apprise_plugin_failed", error=type(error).__name__)
             return False
 
@@ -132,7 +132,7 @@ def _exchanging(exchange: Exchange) -> Iterator[None]:
 def _opened(url: str) -> NotifyBase:
     """Return the plugin of an Apprise URL, which must have exactly one recipient.
 
-    With several, a retry after one of them failed would notify the others again.
+    If one of several recipients failed, a retry would notify the rest again.
     """
     service = SERVICES[service_scheme(url)]
     kind = _guarded(service)
@@ -146,10 +146,10 @@ def _opened(url: str) -> NotifyBase:
     except InvalidInputError:
         raise
     except Exception:
-        # A third-party library with untrusted input: it raises various exceptions, which may
+        # With untrusted input, a third-party library raises various exceptions, which may
         # repeat the URL.
         raise refused("is not a valid URL for this service") from None
-    # Otherwise it sleeps between the requests of one message.
+    # Otherwise, the plugin sleeps between the requests of one message.
     plugin.request_rate_per_sec = 0
     return plugin
 
@@ -179,7 +179,7 @@ def _guarded(service: ServicePlugin) -> type[NotifyBase]:
 
 @cache
 def _asset() -> AppriseAsset:
-    """Return the application data for plugins: only the name; no images, files or storage."""
+    """Return the application data for plugins: a name, but no images, files or storage."""
     return AppriseAsset(
         app_id="Platestream",
         app_desc="Platestream",

@@ -1,4 +1,4 @@
-"""The supported notification services, each configured by an Apprise URL, ``ntfys://…``. No I/O.
+"""Lists the supported notification services, which Apprise URLs (``ntfys://…``) configure. No I/O.
 
 An Apprise URL can also refer to files, programs and message buses of other machines. The plugins
 listed here only send HTTP requests (checked by ``tests/unit/common/apprise``).
@@ -19,7 +19,7 @@ MAX_APPRISE_URL_LENGTH: Final = 1024
 class ServicePlugin:
     """The Apprise module and class of a service.
 
-    ``needs_target``: without a recipient, the plugin would look for one itself.
+    ``needs_target``: the plugin would look for a recipient itself if the URL named none.
     """
 
     module: str
@@ -90,7 +90,7 @@ class NoAnswerError(Exception):
 
 
 Exchange = Callable[[ServiceRequest], ServiceAnswer]
-"""Sends a request and returns the response; raises :class:`NoAnswerError`. Blocks."""
+"""Sends a request and returns the response, or raises :class:`NoAnswerError`. Blocks."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -106,7 +106,7 @@ def service_scheme(url: str) -> str:
     """Return the scheme of an Apprise URL, which is one of :data:`SERVICES`.
 
     Raises:
-        InvalidInputError: code ``apprise_url``; the message does not repeat the URL.
+        InvalidInputError: the URL is invalid (code ``apprise_url``, without the URL itself).
     """
     if not url or len(url) > MAX_APPRISE_URL_LENGTH:
         raise refused(f"must have 1 to {MAX_APPRISE_URL_LENGTH} characters")

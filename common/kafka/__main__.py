@@ -23,7 +23,7 @@ class _TopicSettings(KafkaSettings, ProcessSettings):
 
 
 def main() -> None:
-    """Create missing topics; the command line of ``python -m common.kafka``."""
+    """Run the command line."""
     settings = load_settings(_TopicSettings)
     configure_logging(settings)
     try:

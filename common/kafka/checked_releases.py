@@ -1,7 +1,7 @@
-"""The releases of Kafka libraries whose internals are patched, and the modules that patch them.
+"""Checks the releases of Kafka libraries whose internals the service patches.
 
-Another release may have changed the patched code, and would then silently lose records. Each
-workaround is a separate module, to be removed when its library is fixed.
+In another release, the patched code may differ, so that records would silently be lost. Each
+workaround is a separate module, to be removed when the library is fixed.
 """
 
 from importlib.metadata import version
@@ -28,7 +28,7 @@ def require_checked_release(*libraries: str) -> None:
     """Verify that the installed libraries have the releases that our patches were written for.
 
     Raises:
-        MisconfiguredError: a library has another release.
+        MisconfiguredError: a different release of a library is installed.
     """
     for library in libraries:
         installed, checked = version(library), _CHECKED[library]

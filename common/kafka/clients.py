@@ -1,6 +1,6 @@
 """Creates Kafka clients with common options: sizes, durability, security and names.
 
-Every kafka-python client of the service is created here. No I/O on import.
+This module creates every kafka-python client of the service. No I/O on import.
 """
 
 from collections.abc import Sequence
@@ -42,9 +42,9 @@ _RETENTION_BYTES = "retention.bytes"
 SESSION_TIMEOUT_SECONDS = 10.0
 """Time without a heartbeat after which a worker's partitions are reassigned."""
 METADATA_MAX_AGE_MS = 5_000
-"""The maximum age of a client's metadata. A broker that has just recovered may list a topic only
-later: a rebalance of a group then assigns that topic's partitions to no member, until the next
-refresh, which comes after 5 minutes by default."""
+"""The maximum age of a client's metadata. A broker that has just recovered may not list a topic
+yet. A rebalance then assigns that topic's partitions to no member until the next refresh, which
+comes after 5 minutes by default."""
 
 MIN_IN_SYNC: Final = "min.insync.replicas"
 _USUAL_REPLICAS: Final = 3
@@ -52,7 +52,7 @@ _USUAL_REPLICAS: Final = 3
 
 @dataclass(frozen=True)
 class Replication:
-    """A record is stored on ``replicas`` brokers, and is acknowledged by ``in_sync`` of them."""
+    """A record is stored on ``replicas`` brokers, and ``in_sync`` brokers must acknowledge it."""
 
     replicas: int
     in_sync: int
@@ -89,7 +89,7 @@ def client_options(settings: KafkaSettings, client: str) -> dict[str, Any]:
     """Return the options of every kafka-python client.
 
     Raises:
-        MisconfiguredError: kafka-python has a release that was not verified.
+        MisconfiguredError: the installed release of kafka-python has not been verified.
     """
     require_checked_release("kafka-python")
     return {
@@ -128,7 +128,7 @@ def open_producer(settings: KafkaSettings, client: str, **options: Any) -> Kafka
     """Return a connected producer; ``options`` override :func:`producer_options`.
 
     Raises:
-        MisconfiguredError: Kafka denied access, or kafka-python was not verified.
+        MisconfiguredError: Kafka denied access, or kafka-python has an unverified release.
         TransientError: no broker is responding.
         kafka.errors.KafkaError: a broker accepted the connection, but then did not respond in time.
     """
@@ -178,13 +178,13 @@ def topic_options(settings: KafkaSettings, topic: Topic) -> dict[str, str]:
 
 
 def create_topics(settings: KafkaSettings, topics: Sequence[Topic] = TOPICS) -> tuple[str, ...]:
-    """Create missing topics and return their full names. Can run concurrently with itself.
+    """Create missing topics and return their full names. Safe to run concurrently.
 
     Kafka acknowledges a new topic before its brokers list it; on return, the topics are usable.
 
     Raises:
         MisconfiguredError: Kafka denied access, or has too few brokers.
-        TransientError: no broker is responding, or too few are available for a new topic.
+        TransientError: no broker is responding, or too few brokers are available for a topic.
         kafka.errors.KafkaTimeoutError: a new topic did not become usable in time.
     """
     admin = open_admin(settings, "admin")
@@ -215,7 +215,7 @@ def replication_at(admin: KafkaAdminClient, settings: KafkaSettings) -> Replicat
     """Return the replication for the brokers that Kafka lists.
 
     Raises:
-        MisconfiguredError: there are fewer brokers than replicas.
+        MisconfiguredError: Kafka has fewer brokers than replicas.
     """
     brokers = count_brokers(admin)
     found = replication(settings, brokers)
@@ -229,7 +229,7 @@ def replication_at(admin: KafkaAdminClient, settings: KafkaSettings) -> Replicat
 
 def count_brokers(admin: KafkaAdminClient) -> int:
     """Return the number of brokers that Kafka lists. Brokers that never joined do not count. Since
-    release 4, brokers count while unavailable, and after removal if they were not unregistered.
+    release 4, unavailable brokers count, and so do removed brokers that were not unregistered.
 
     **Source:** KIP-1073, fenced brokers of DescribeCluster, which kafka-python requests.
     """

@@ -21,10 +21,10 @@ log = structlog.get_logger()
 R = TypeVar("R", bound=Record)
 
 _BATCH_RECORDS = 5
-"""A list of a thousand plates takes 40 ms, and the loop must answer health checks in seconds."""
+"""A list of a thousand plates takes 40 ms, and the loop must answer health checks in time."""
 
 Update: TypeAlias = tuple[UUID, R | None]
-"""A key's latest record; None if it was deleted."""
+"""A key and its latest record, or None if the record was deleted."""
 
 
 @dataclass(frozen=True)
@@ -48,8 +48,8 @@ class KeyedRecord(Generic[R]):
 class LatestByKey(Generic[R]):
     """The latest record of each key, over several reads of a topic. No I/O.
 
-    Records met during a read may be older than what is known of the same key. So nothing is
-    reported before the end of the read, and then only the last record of each key.
+    During a read, a record may be older than the known record of the same key. So the last record
+    of each key is only reported at the end of the read.
     """
 
     def __init__(self) -> None:
@@ -61,7 +61,7 @@ class LatestByKey(Generic[R]):
         self._waiting = {}
 
     def add(self, found: Iterable[KeyedRecord[R]]) -> list[Update[R]]:
-        """Add records, per key in the topic's order; return the updates to report now."""
+        """Add records, in the topic's order per key, and return the updates to report now."""
         if self._waiting is None:
             return [self._report(each) for each in found]
         for each in found:
@@ -71,9 +71,9 @@ class LatestByKey(Generic[R]):
         return []
 
     def end_read(self) -> list[Update[R]]:
-        """Return, at the end of the topic, the changes since the previous read.
+        """End a read at the end of the topic, and return the changes since the previous read.
 
-        A key that is no longer on the topic was deleted: compaction eventually drops deletions too.
+        A key that is no longer on the topic was deleted, because compaction drops deletions too.
         """
         waiting, self._waiting = self._waiting or {}, None
         gone = [key for key in self._reported if key not in waiting]
@@ -95,8 +95,7 @@ class LatestByKey(Generic[R]):
 class CompactedTopicReader(TopicTailer, Generic[R]):
     """Reads a topic from its start, and again after each restart of Kafka.
 
-    After reading again, it reports the changes: an older record never replaces what is known of a
-    key.
+    After reading again, it reports the changes. An older record never replaces a key's newer one.
     """
 
     def __init__(
@@ -110,8 +109,8 @@ class CompactedTopicReader(TopicTailer, Generic[R]):
     ) -> None:
         """The topic's keys are UUIDs as text.
 
-        ``post`` is called on the event loop that called :meth:`start`, with a few records at a
-        time, per key in the topic's order; it may skip intermediate ones.
+        ``post`` is called on the event loop that called :meth:`start`, with a few updates at a
+        time, in the topic's order per key. Intermediate records may be skipped.
         """
         super().__init__(settings, topic, client=client)
         self._record_type = record_type
@@ -124,7 +123,7 @@ class CompactedTopicReader(TopicTailer, Generic[R]):
         consumer.seek_to_beginning(*partitions)
 
     def handle_records(self, records: Sequence[ConsumerRecord]) -> None:
-        """Report the records once everything is read; skip unreadable ones."""
+        """Report the records once everything is read. Skip unreadable records."""
         self._report(self._keys.add(found for found in map(self._found, records) if found))
 
     def on_caught_up(self) -> None:

@@ -1,8 +1,8 @@
-"""Changes the number of partitions by recreating the topics, after everything on them is processed.
+"""Changes the number of partitions by recreating the topics, once all records are processed.
 
-The partition of a key depends on their number, and the state of stages (tables, offsets) is stored
-in the partition of its key: adding partitions would separate cameras and alerts from their state.
-Nothing is recreated while a stage is running or has unfinished work.
+The partition of a key depends on the number of partitions, and a stage's state (tables, offsets) is
+stored in the partition of the key, so adding partitions would separate cameras and alerts from
+their state. Nothing is recreated while a stage is running or has unfinished work.
 """
 
 import time
@@ -26,7 +26,7 @@ from common.settings import KafkaSettings
 
 _CLIENT: Final = "partitions"
 _DEAD_LETTERS: Final = "-dead-letters"
-# Tables of pending work; the other tables store the past.
+# Tables of pending work. All other tables store the past.
 _WORK: Final = (
     "-pending-deliveries-changelog",
     "-pending-images-changelog",
@@ -41,8 +41,8 @@ _POLL_MS: Final = 1_000
 class TopicState:
     """Partition counts of our topics, active groups, and unfinished work.
 
-    There are several ``numbers`` if topics were created at different times. ``waiting`` has records
-    by topic and entries by table.
+    ``numbers`` has several counts if topics were created at different times. ``waiting`` counts
+    records by topic and entries by table.
     """
 
     numbers: frozenset[int]
@@ -63,7 +63,7 @@ def partition_numbers(settings: KafkaSettings, **options: Any) -> frozenset[int]
 
 
 def topic_state(settings: KafkaSettings) -> TopicState:
-    """Return the state of Kafka; raises the same errors as :func:`partition_numbers`."""
+    """Return the state of Kafka. Raises the same errors as :func:`partition_numbers`."""
     with closing(open_admin(settings, _CLIENT)) as admin:
         partitions = _partitions(admin, None)
         groups = _groups(admin, settings)
@@ -85,9 +85,9 @@ def topic_state(settings: KafkaSettings) -> TopicState:
 
 
 def recreate_topics(settings: KafkaSettings) -> None:
-    """Delete all topics and groups of the service, and recreate the topics with the set number.
+    """Delete all topics and groups of the service, and recreate the topics as configured.
 
-    If interrupted, run it again. Raises the same errors as :func:`partition_numbers`.
+    Call it again after an interruption. Raises the same errors as :func:`partition_numbers`.
 
     Raises:
         TransientError: topics were not deleted in time.
@@ -111,7 +111,7 @@ def _our_names(settings: KafkaSettings) -> frozenset[str]:
 
 
 def _ours_of_all(settings: KafkaSettings, names: Collection[str]) -> list[str]:
-    """Return our topics, and those that Faust created for our stages."""
+    """Return our topics, and the topics that Faust created for our stages."""
     ours, made_by_faust = _our_names(settings), group_name(settings, "")
     return sorted(name for name in names if name in ours or name.startswith(made_by_faust))
 
@@ -136,9 +136,9 @@ def _unread(
     partitions: Mapping[str, list[int]],
     offsets: Mapping[str, Mapping[TopicPartition, Any]],
 ) -> dict[str, int]:
-    """Return the number of records per topic that some group has not processed; all if unread.
+    """Return how many records of each topic some group has not processed (all if none were read).
 
-    Compacted topics do not count (their latest records are published again), nor do dead letters.
+    Dead letters and compacted topics, whose latest records are published again, do not count.
     """
     found: dict[str, int] = {}
     done: defaultdict[TopicPartition, list[int]] = defaultdict(list)

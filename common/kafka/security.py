@@ -1,8 +1,8 @@
-"""Access to Kafka: the options of its clients, and a check before a client is created.
+"""Configures secure access to Kafka, and checks it before a client is created.
 
 If a certificate is not trusted or a password is wrong, kafka-python and aiokafka retry forever, and
-the reason is hard to find in their logs. kafka-python 3.0.12 also leaks a thread and its sockets
-whenever a client cannot be created.
+the reason is hard to find in their logs. kafka-python 3.0.12 also leaks a thread and sockets when a
+client cannot be created.
 """
 
 import socket
@@ -76,9 +76,9 @@ def require_reachable(settings: KafkaSettings) -> None:
     """Return once a broker has accepted a connection, and the TLS handshake or login if required.
 
     Raises:
-        TransientError: no broker did.
-        MisconfiguredError: no broker did, and one denied access for a reason that a retry does not
-            fix.
+        TransientError: no broker accepted a connection.
+        MisconfiguredError: no broker accepted a connection, and at least one denied access for a
+            reason that a retry does not fix.
     """
     warn_unencrypted_login(settings)
     faults: list[PlatestreamError] = []
@@ -104,7 +104,8 @@ def _knock(settings: KafkaSettings, server: str, host: str, port: int) -> None:
             _enter(settings, server, connection, host)
         except ssl.SSLCertVerificationError as error:
             raise MisconfiguredError(
-                f"the certificate of Kafka at {server} is not trusted: {error.verify_message}"
+                f"the certificate of the Kafka broker at {server} is not trusted: "
+                f"{error.verify_message}"
             ) from error
         except (ssl.SSLEOFError, ssl.SSLZeroReturnError, ConnectionError, TimeoutError) as error:
             raise TransientError(
@@ -120,7 +121,7 @@ def _knock(settings: KafkaSettings, server: str, host: str, port: int) -> None:
 
 def _no_tls(server: str, reason: str) -> MisconfiguredError:
     if "ALERT" in reason and "CERTIFICATE" in reason:
-        # The alert is the same if no certificate was sent.
+        # Kafka sends the same alert if it received no certificate.
         return MisconfiguredError(
             f"Kafka at {server} rejected the certificate in "
             f"PLATESTREAM_KAFKA_CLIENT_CERTIFICATE_FILE: {reason}"
@@ -149,10 +150,10 @@ def _greet(
 
 
 class _Dialogue:
-    """Requests and responses, one at a time.
+    """Exchanges requests and responses, one at a time.
 
-    **Source:** Kafka protocol guide, "SASL authentication sequence": ApiVersions may precede it; a
-    listener without a login answers a SaslHandshake with ILLEGAL_SASL_STATE.
+    **Source:** Kafka protocol guide, "SASL authentication sequence": ApiVersions may come first. A
+    listener without a login responds to SaslHandshake with ILLEGAL_SASL_STATE.
     """
 
     def __init__(self, connection: socket.socket, server: str) -> None:
@@ -165,7 +166,7 @@ class _Dialogue:
         try:
             answer = self._ask(SaslHandshakeRequest(mechanism="PLAIN"), SaslHandshakeResponse, 1)
         except OSError:
-            return  # Not how Apache Kafka responds, but not a listener with a login either.
+            return  # Apache Kafka does not respond like this, but the listener has no login either.
         if for_code(answer.error_code) is not IllegalSaslStateError:
             raise MisconfiguredError(
                 f"Kafka at {self._server} requires authentication; set "

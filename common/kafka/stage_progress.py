@@ -1,4 +1,4 @@
-"""Progress of the stages: the workers of each, and its unprocessed messages."""
+"""Reports the progress of each stage: its workers and its unprocessed messages."""
 
 import time
 from collections.abc import Callable, Iterable, Mapping
@@ -24,7 +24,7 @@ from common.settings import KafkaSettings
 _CLIENT: Final = "stage-progress"
 _TIMEOUT_MS: Final = 5_000
 _REQUIRED: Final = ("recognition", "sink", "alerts", "webhooks")
-# A partition's oldest record has at most a few hundred kilobytes; if it takes longer, no age.
+# A partition's oldest record has at most a few hundred kilobytes. After this, the age is unknown.
 _LOOK_SECONDS: Final = 1.0
 _POLL_MS: Final = 100
 
@@ -33,8 +33,9 @@ _POLL_MS: Final = 100
 class StageProgress:
     """The progress of a stage.
 
-    ``workers``: processes that share its work. ``waiting``: unprocessed messages. ``oldest_ms``:
-    when the oldest of these was published (Unix ms, UTC); None if there are none, or if unknown.
+    ``workers``: number of processes that share the work. ``waiting``: unprocessed messages.
+    ``oldest_ms``: when the oldest of these was published (Unix ms, UTC); None if there is none, or
+    if the time is unknown.
     """
 
     name: str
@@ -44,7 +45,7 @@ class StageProgress:
 
 
 def stage_progress(settings: KafkaSettings) -> tuple[StageProgress, ...]:
-    """Return the progress of all stages: the required ones first, then others that were found.
+    """Return the progress of all stages: the required stages first, then any other stages found.
 
     Raises:
         MisconfiguredError: Kafka denied access.
@@ -104,8 +105,8 @@ def _by_partition(
 ) -> dict[TopicPartition, int]:
     """Return the offset of each partition.
 
-    One topic at a time: for several topics, kafka-python silently skips partitions whose leaders it
-    does not know yet, and raises KeyError; for a single topic it retries until it knows them.
+    Requests are per topic. For several topics, kafka-python skips partitions whose leaders it does
+    not know yet, and raises KeyError. For a single topic, it retries until it knows all leaders.
     """
     found: dict[TopicPartition, int] = {}
     for _, group in groupby(sorted(tps), attrgetter("topic")):
@@ -117,7 +118,7 @@ def _by_partition(
 
 
 def _oldest_ms(consumer: KafkaConsumer, nexts: Mapping[TopicPartition, int]) -> int | None:
-    """Return the publication time of the oldest record at some positions, or None if too slow."""
+    """Return when the oldest record at some positions was published, or None if reading is slow."""
     consumer.assign(list(nexts))
     for tp, offset in nexts.items():
         consumer.seek(tp, offset)

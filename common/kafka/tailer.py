@@ -1,4 +1,4 @@
-"""A thread that reads a whole topic for one process, without a consumer group."""
+"""Reads a whole topic for one process in a thread, without a consumer group."""
 
 import asyncio
 import threading
@@ -20,8 +20,8 @@ from common.settings import KafkaSettings
 log = structlog.get_logger()
 
 _POLL_MS = 500
-# A broker holds a fetch without records for this long. The fetch covers all partitions, so that it
-# returns with the first record. Other requests wait for it.
+# A broker delays the response to a fetch by this long if there are no records. The fetch covers all
+# partitions, so it returns with the first record. Other requests wait for the fetch.
 _FETCH_MAX_WAIT_MS = 1_000
 _RETRY_SECONDS = 1.0
 _SILENT_SECONDS = 10.0
@@ -32,7 +32,7 @@ _STOP_SECONDS = 5.0
 
 
 class TopicTailer(ABC):
-    """Survives restarts of Kafka; each connection starts at the position set by :meth:`seek`.
+    """Reads a topic, across Kafka restarts. Each connection starts where :meth:`seek` sets it.
 
     ``seek``, ``handle_records`` and ``on_caught_up`` are called in the thread.
     """
@@ -55,11 +55,11 @@ class TopicTailer(ABC):
 
     @abstractmethod
     def handle_records(self, records: Sequence[ConsumerRecord]) -> None:
-        """Handle records; those of one partition come in order."""
+        """Handle records. Records of a partition arrive in order."""
 
     @abstractmethod
     def on_caught_up(self) -> None:
-        """Called when everything is read that existed when the connection was made."""
+        """Called once all records that existed at the time of the connection are read."""
 
     def start(self) -> None:
         """Start the thread."""
@@ -72,14 +72,14 @@ class TopicTailer(ABC):
         self._thread.join(timeout=_STOP_SECONDS)
 
     async def wait_until_caught_up(self) -> None:
-        """Return once everything that existed at the start is read."""
+        """Return once all records that existed at the start are read."""
         await self._caught_up.wait()
 
     async def ping(self) -> None:
-        """Return if the topic is being followed.
+        """Check that the topic is being followed.
 
         Raises:
-            TransientError: Kafka is not responding, or the existing records are not read yet.
+            TransientError: Kafka is not responding, or not all existing records are read yet.
         """
         silent = time.monotonic() - self._alive_at > _SILENT_SECONDS
         if silent or not self._caught_up.is_set():
@@ -113,12 +113,12 @@ class TopicTailer(ABC):
             except (KafkaError, PlatestreamError) as error:
                 self._on_interruption(error)
             except Exception:
-                # The outermost level of the thread: otherwise it would silently stop updating.
+                # This is the outermost level of the thread, which would otherwise stop silently.
                 log.exception("topic_feed_failed", topic=self._topic.name)
             self._stop.wait(_RETRY_SECONDS)
 
     def _on_interruption(self, error: Exception) -> None:
-        # Logged once per outage, not on every attempt.
+        # Log once per outage, not on every attempt.
         if not self._interrupted:
             log.warning("topic_feed_interrupted", topic=self._topic.name, error=repr(error))
         self._interrupted = True
@@ -151,7 +151,7 @@ class TopicTailer(ABC):
             for records in consumer.poll(timeout_ms=_POLL_MS).values():
                 self.handle_records(records)
             if time.monotonic() - self._alive_at > _CHECK_SECONDS:
-                # A poll does not report an unavailable broker; this call does.
+                # A poll does not report an unavailable broker, but this call does.
                 self._ends(consumer, partitions)
 
     def _ends(

@@ -1,4 +1,4 @@
-"""Hourly limits of messages to people, per address and per account."""
+"""Limits messages to people per hour, per address and per account."""
 
 import math
 from collections import Counter
@@ -15,12 +15,12 @@ _NAMES_SWEPT_AT = 10_000
 _HELD_BACK_REMEMBERED = 10_000
 
 _Name = tuple[str, str]
-"""A limit, and the address or account that it applies to."""
+"""A limit, and the address or account to which it applies."""
 
 
 @dataclass(frozen=True)
 class Denial:
-    """Why a message must not be sent, as a sentence; ``is_final``: a retry is pointless."""
+    """Why a message must not be sent, as a sentence. If ``is_final``, retries are pointless."""
 
     sentence: str
     is_final: bool
@@ -28,7 +28,7 @@ class Denial:
 
 @dataclass(frozen=True)
 class AllowedMessage:
-    """A message that can be sent. ``warning``: what to mention about the limits in it, if anything.
+    """A message that can be sent. ``warning`` is a notice about limits to include, if any.
 
     Call ``accepted`` once a server has accepted the message.
     """
@@ -38,16 +38,16 @@ class AllowedMessage:
 
 
 class HourlyLimits:
-    """Limits per address and per account, of messages in a sliding hour; only accepted ones count.
+    """Limits messages per address and per account in a sliding hour. Only accepted ones count.
 
-    Suppressed messages are counted per address and reported in the next one. Runs on one event
-    loop.
+    Suppressed messages are counted per address, and the next message reports their number. Runs on
+    one event loop.
     """
 
     def __init__(
         self, *, per_address: int, per_owner: int, messages: str, clock: Callable[[], float]
     ) -> None:
-        """Each limit is a number of ``messages`` (their name) per hour; 0: unlimited.
+        """Each limit is a number of ``messages`` (their name) per hour; 0 means unlimited.
 
         ``clock`` must be monotonic, in seconds.
         """
@@ -59,7 +59,7 @@ class HourlyLimits:
         self._held_back: LRUCache[str, int] = LRUCache(_HELD_BACK_REMEMBERED)
 
     def denial(self, owner: str, address: str) -> Denial | None:
-        """Return why no further message can be sent now, or None."""
+        """Return why a message cannot be sent now, or None if it can."""
         messages = self._messages
         for name in _names(owner, address):
             what, remaining = name[0], self._remaining(name)
@@ -92,7 +92,7 @@ class HourlyLimits:
             yield AllowedMessage(warning, accepted)
         finally:
             self._in_flight.subtract(names)
-            # Drop entries that reached zero.
+            # Drop entries that have reached zero.
             self._in_flight = +self._in_flight
 
     def _warning(self, names: tuple[_Name, ...], held_back: int) -> str | None:
@@ -115,7 +115,7 @@ class HourlyLimits:
         if not limit:
             return
         if len(self._accepted) > _NAMES_SWEPT_AT:
-            # A name with its full quota needs no entry.
+            # A name whose quota is unused needs no entry.
             kept = self._accepted.items()
             self._accepted = {k: v for k, v in kept if v.remaining(now) < self._limits[k[0]]}
         if name not in self._accepted:

@@ -1,4 +1,4 @@
-"""Sends emails through the configured SMTP server, within limits. The only module using SMTP."""
+"""Sends emails through the configured SMTP server, within limits. No other module uses SMTP."""
 
 import ssl
 import time
@@ -16,11 +16,11 @@ from common.mail.rate_limit import HourlyLimits
 from common.mail_settings import EmailSettings, SmtpEncryption
 
 _PERMANENT = 500
-# The server requires a (different) login, so the settings are incomplete. **Source:** RFC 4954.
+# The server requires a (different) login, so the settings are wrong. **Source:** RFC 4954.
 _LOGIN_CODES = frozenset({530, 534, 535, 538})
 
 PER_OWNER_PER_HOUR = 500
-"""Emails of an account, per process. Protects the mail provider's quota. 0: unlimited."""
+"""Maximum emails of an account, per process, to protect the mail provider's quota. 0: unlimited."""
 
 
 class MailOutcome(StrEnum):
@@ -35,7 +35,7 @@ class MailOutcome(StrEnum):
 
 @dataclass(frozen=True, kw_only=True)
 class MailResult:
-    """The result of sending; ``status`` is the SMTP status, ``error`` a sentence without secrets.
+    """The result of sending. ``status`` is the SMTP status, ``error`` a sentence without secrets.
 
     ``is_held_back``: one of our own limits prevented sending.
     """
@@ -47,7 +47,7 @@ class MailResult:
 
 
 class MailServer:
-    """Opens one connection per message: messages are rare, and servers drop idle connections."""
+    """Opens a connection per message: messages are rare, and servers drop idle connections."""
 
     def __init__(
         self,
@@ -72,8 +72,8 @@ class MailServer:
     ) -> MailResult:
         """Send the message returned by ``make`` once, for an account. Never raises server errors.
 
-        ``make`` gets a notice about the limits to include, or None. It is not called if a limit is
-        exceeded.
+        ``make`` gets a notice about the limits to include, or None. ``make`` is not called if a
+        limit is exceeded.
         """
         place = address.lower()
         if (denial := self._limits.denial(owner, place)) is not None:
@@ -105,7 +105,7 @@ class MailServer:
 
 
 def _fault(error: Exception) -> MailResult:
-    """Return the result of an error: 5xx is final, unless it concerns us and not the message."""
+    """Return the result of an error: 5xx is final, unless our login is the cause."""
     if isinstance(error, aiosmtplib.SMTPRecipientsRefused):
         error = error.recipients[0]
     if not isinstance(error, aiosmtplib.SMTPResponseException):
@@ -123,7 +123,7 @@ def _fault(error: Exception) -> MailResult:
 def new_message(
     *, sender: str, address: str, subject: str, at: datetime, identifier: str
 ) -> EmailMessage:
-    """Return a message without content; the same ``identifier`` gives the same Message-ID."""
+    """Return a message without content. The same ``identifier`` gives the same Message-ID."""
     message = EmailMessage()
     message["From"] = _header_address(sender)
     message["To"] = _header_address(address)

@@ -1,4 +1,4 @@
-"""The edit distance used everywhere in the service."""
+"""Computes the edit distance that the whole service uses."""
 
 ANY_TEXT = "*"
 """In a pattern: any number of characters."""
@@ -13,7 +13,7 @@ def edit_distance(pattern: str, text: str, limit: int | None = None) -> int:
     """Return the minimum number of edits that make ``text`` match ``pattern``.
 
     An edit inserts, deletes or replaces one character (code point). In the pattern, ``*`` matches
-    any characters at no cost, ``?`` any one. Above ``limit``, the result is any larger number.
+    any characters at no cost, and ``?`` any one. Above ``limit``, any larger number is returned.
 
     **Source:** V. I. Levenshtein, Binary codes capable of correcting deletions, insertions and
     reversals (1966); computed row by row after R. A. Wagner and M. J. Fischer (1974).
@@ -26,7 +26,7 @@ def edit_distance(pattern: str, text: str, limit: int | None = None) -> int:
     row = list(range(len(text) + 1))
     for character in pattern:
         row = _star_row(row) if character == ANY_TEXT else _next_row(row, character, text)
-        # No later row has a value below the minimum of this one.
+        # No later row has a value below the minimum of this row.
         if min(row) > bound:
             return bound + 1
     return row[-1]
@@ -35,8 +35,9 @@ def edit_distance(pattern: str, text: str, limit: int | None = None) -> int:
 def matches_wildcards(pattern: str, text: str) -> bool:
     """Return whether ``pattern`` matches ``text`` without edits.
 
-    Each piece between two ``*`` is matched at its first possible position, without backtracking,
-    which never misses a match; so the time is at most proportional to the product of both lengths.
+    Each piece between two ``*`` is matched at the first possible position, which never misses a
+    match and needs no backtracking. So the time is at most proportional to the product of both
+    lengths.
     """
     first, *inner = pattern.split(ANY_TEXT)
     if not inner:
@@ -70,7 +71,7 @@ def _place(piece: str, text: str, start: int, end: int) -> int:
 
 
 def _without_common_ends(one: str, other: str) -> tuple[str, str]:
-    """Return two texts (no wildcards) without their common ends; their distance is the same."""
+    """Return two texts (no wildcards) without common ends, which do not affect the distance."""
     if not one or not other:
         return one, other
     shortest = min(len(one), len(other))
@@ -90,8 +91,8 @@ def within_edits(pattern: str, text: str, limit: int) -> bool:
 def _few_edits(one: str, other: str) -> int:
     """Return the distance of two texts without wildcards, or 3 if it is more than 2.
 
-    Without common ends, both texts begin and end with an edit. If there are only these two, the
-    text between them is equal. Takes a tenth of the time of the full table.
+    Without common ends, both texts begin and end with an edit. If these are the only edits, the
+    text in between is equal. This check takes a tenth of the time of the full table.
     """
     shorter, longer = sorted(_without_common_ends(one, other), key=len)
     if len(longer) <= _FEW:

@@ -1,8 +1,8 @@
-"""The index of all plate lists: which lists does a plate match?
+"""Indexes all plate lists, to find the lists that a plate matches.
 
-The cost grows with the plate's length and the matches, hardly with the lists. Exact plates are in a
-hash table. Plates with a tolerance are indexed by pairs of pieces, one of which a plate within that
-many edits contains. Wildcards are indexed by a piece that a matching plate must contain.
+The cost grows with the plate's length and the number of matches, but hardly with the number of
+lists. Exact plates are in a hash table. Plates with a tolerance are indexed by pairs of pieces, one
+of which any plate within tolerance contains. Wildcards are indexed by a piece of matching plates.
 """
 
 from collections import Counter
@@ -29,13 +29,13 @@ class _MatcherEntry(Generic[K]):
 
 
 class _MatcherTable(Generic[K]):
-    """Matchers, indexed by texts that are derived from plates."""
+    """Matchers, indexed by text derived from plates."""
 
     def __init__(self) -> None:
-        # Most keys have one entry; a list for each would take a third of the table.
+        # Most keys have one entry. A list for each key would take a third of the table.
         self._entries: dict[str, _MatcherEntry[K] | list[_MatcherEntry[K]]] = {}
-        # Nearly all lookups find nothing. A set shows this with one memory access, where a
-        # dictionary that is two thirds full takes three or four.
+        # Nearly all lookups find nothing. A set shows this with one memory access, while a
+        # dictionary that is two thirds full needs three or four.
         self._keys: set[str] = set()
 
     def __bool__(self) -> bool:
@@ -69,7 +69,7 @@ class _MatcherTable(Generic[K]):
 
 
 class _PairTable(_MatcherTable[K]):
-    """Matchers that tolerate a number of edits, indexed by pairs of their pieces.
+    """Matchers that tolerate a number of edits, indexed by pairs of pieces.
 
     Lookups only use the pairs for text lengths that are in the table.
     """
@@ -123,7 +123,7 @@ class _GramTable(_MatcherTable[K]):
     def remove(self, key: str, entry: _MatcherEntry[K]) -> None:
         super().remove(key, entry)
         self._kinds.subtract(gram_kinds(key))
-        # Drop entries that reached zero.
+        # Drop entries that have reached zero.
         self._kinds = +self._kinds
 
     def holding(self, plate: str) -> Iterator[_MatcherEntry[K]]:
@@ -131,7 +131,7 @@ class _GramTable(_MatcherTable[K]):
 
 
 class PlateIndex(Generic[K]):
-    """Lists of :func:`common.plates.matching.listed_plate`, each under a key of the caller."""
+    """Lists of :func:`common.plates.matching.listed_plate` results, each under a caller's key."""
 
     def __init__(self) -> None:
         self._entries: dict[PlateMatcher, _MatcherEntry[K]] = {}
@@ -223,7 +223,7 @@ class PlateIndex(Generic[K]):
 
 
 def index_keys(matcher: PlateMatcher) -> Collection[str]:
-    """Return the index keys of a matcher that is not exact; if empty, it is always compared."""
+    """Return the index keys of a matcher that is not exact. Without keys, it is always compared."""
     if _is_forgiving(matcher):
         return text_pairs(matcher.folded, matcher.tolerance)
     return _wildcard_keys(matcher)
@@ -234,7 +234,7 @@ def _is_forgiving(matcher: PlateMatcher) -> bool:
 
 
 def _wildcard_keys(matcher: PlateMatcher) -> Collection[str]:
-    """Return the index keys of a wildcard matcher; if empty, it is always compared."""
+    """Return the index keys of a wildcard matcher. Without keys, it is always compared."""
     if matcher.mode is MatchMode.WILDCARD:
         keys = pattern_grams(matcher.text)
         # One key is enough; the longest is the rarest.

@@ -1,7 +1,7 @@
-"""The cost of a list of plates: CPU time for the most expensive plate in its index. No I/O.
+"""Computes the cost of a list of plates: CPU time for the most expensive plate. No I/O.
 
-Exact plates cost nothing, because they are in a hash table. Other entries are compared with each
-plate that shares a key with them, so the cost of a list depends on how many share the same keys.
+Exact plates cost nothing, because they are in a hash table. Any other entry is compared with each
+plate that shares a key with it, so a list costs more if many of its entries share the same keys.
 """
 
 from collections import Counter
@@ -17,15 +17,15 @@ from common.plates.normalise import MAX_PLATE_LENGTH
 _WILDCARD: Final = 1
 _FORGIVING: Final = 5
 _CELL: Final = 0.75
-"""Per character of the pattern and of the plate: the comparison fills a table."""
+"""Microseconds per cell of the table that a comparison fills: pattern length by plate length."""
 _KEYS_MET: Final = 8
-"""A plate has more keys, but a list's entries are rarely concentrated under more."""
+"""Number of a plate's keys that count. Entries are rarely concentrated under more keys."""
 
 
 def list_cost(matchers: Iterable[PlateMatcher]) -> int:
     """Return the cost of a list, in microseconds of CPU time for the most expensive plate.
 
-    The costs of separate lists can be added: together they cost at most the sum.
+    The cost of several lists together is at most the sum of their costs.
     """
     crowds: Counter[str] = Counter()
     always = 0

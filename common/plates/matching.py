@@ -1,6 +1,6 @@
-"""Matching of plates with the text that a person entered; the same for search and alerts.
+"""Matches plates with text that a person entered, for search and for alerts.
 
-``analytics_sql`` implements the same in ClickHouse; a property test checks that both agree.
+``analytics_sql`` does the same in ClickHouse. A property test checks that both agree.
 """
 
 import re
@@ -36,7 +36,7 @@ class MatchMode(StrEnum):
 
 @dataclass(frozen=True)
 class PlateMatcher:
-    """Matches plates against ``text``; created by :func:`plate_matcher`.
+    """Matches plates against ``text``. Created by :func:`plate_matcher`.
 
     ``tolerance`` is the number of edits that a fuzzy match allows; look-alikes are not edits.
     """
@@ -90,8 +90,8 @@ def plate_matcher(text: str, mode: MatchMode, tolerance: int = 0) -> PlateMatche
 def listed_plate(text: str, tolerance: int = 0) -> PlateMatcher:
     """Return the matcher for an entry of an alert's ``plates``.
 
-    With tolerance 0, the text must match exactly, including look-alikes; 1 and 2 ignore look-alikes
-    and allow as many edits. ``*`` and ``?`` are wildcards with any tolerance.
+    With tolerance 0, look-alikes are different characters. Tolerances 1 and 2 ignore look-alikes
+    and allow 1 and 2 edits. ``*`` and ``?`` are wildcards with any tolerance.
 
     Raises:
         InvalidInputError: no plate can match the entry, or the tolerance is out of range.
@@ -111,12 +111,12 @@ def has_wildcard(text: str) -> bool:
 
 
 def fold_look_alikes(plate: str) -> str:
-    """Return a normalised plate with look-alikes replaced; the length is unchanged."""
+    """Return a normalised plate with look-alikes replaced. The length is unchanged."""
     return plate.translate(_FOLDING)
 
 
 def normalise_pattern(text: str) -> str:
-    """Return a text as used for matching: normalised, with runs of ``*`` collapsed."""
+    """Return a text in the form used for matching: normalised, with runs of ``*`` collapsed."""
     return _STARS.sub(ANY_TEXT, normalise_plate(text))
 
 

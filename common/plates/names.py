@@ -1,4 +1,4 @@
-"""The names of plates in a list. No I/O."""
+"""Finds the names of plates in a list. No I/O."""
 
 from collections.abc import Iterable, Mapping
 
@@ -10,10 +10,10 @@ from common.plates.normalise import normalise_plate
 def plate_name(
     plate: str, entries: Iterable[str], names: Mapping[str, str], tolerance: int
 ) -> str | None:
-    """Return the name of a plate: that of its entry, or of the first entry that matches it.
+    """Return the name of the entry that is exactly this plate, else of the first that matches.
 
-    ``names`` is keyed by entry as written; ``tolerance`` as in
-    :func:`common.plates.matching.listed_plate`.
+    Return None if no named entry matches. ``names`` is keyed by entry as written; ``tolerance`` is
+    the same as in :func:`common.plates.matching.listed_plate`.
     """
     if not names:
         return None
@@ -25,14 +25,14 @@ def plate_name(
 
 
 def names_of_entries(plates: Iterable[str], names: Mapping[str, str]) -> dict[str, str]:
-    """Return the names of those ``plates`` that have one, regardless of spelling in ``names``."""
+    """Return the names of ``plates`` that have a name, regardless of spelling in ``names``."""
     known = {normalise_plate(plate): name for plate, name in names.items()}
     found = ((entry, known.get(normalise_plate(entry))) for entry in plates)
     return {entry: name for entry, name in found if name is not None}
 
 
 def unlisted(plates: Iterable[str], names: Mapping[str, str]) -> list[str]:
-    """Return the plates of ``names`` that are not entries of the list."""
+    """Return the plates in ``names`` that are not in ``plates``."""
     listed = {normalise_plate(plate) for plate in plates}
     return [plate for plate in names if normalise_plate(plate) not in listed]
 
@@ -41,5 +41,5 @@ def _stands_for(entry: str, plate: str, tolerance: int) -> bool:
     try:
         return listed_plate(entry, tolerance).matches(plate)
     except InvalidInputError:
-        # The API rejects such entries; one in an older record matches no plate.
+        # The API rejects such entries. An entry in an older record matches no plate.
         return False

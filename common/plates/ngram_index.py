@@ -1,4 +1,4 @@
-"""Pieces of a pattern that a plate must contain, used as index keys for wildcards. No I/O."""
+"""Finds pieces that a plate matching a wildcard must contain, used as index keys. No I/O."""
 
 import re
 from collections.abc import Iterable, Iterator
@@ -14,7 +14,7 @@ _LITERALS = re.compile(r"[^*?]+")
 class GramKind:
     """The kind of a key: its position in a plate, and its number of characters.
 
-    ``anchor`` is empty if the position is arbitrary.
+    ``anchor`` is empty if the key can be at any position.
     """
 
     anchor: str
@@ -22,7 +22,7 @@ class GramKind:
 
 
 def gram_kinds(key: str) -> Iterator[GramKind]:
-    """Return the possible kinds of a key: plates, too, can contain the anchor characters."""
+    """Return the possible kinds of a key. Plates can contain the anchor characters, too."""
     if key[0] in (_BEGIN, _END):
         yield GramKind(key[0], len(key) - 1)
     if len(key) <= _MAX_CHARACTERS:
@@ -44,9 +44,9 @@ def plate_grams(plate: str, kinds: Iterable[GramKind]) -> set[str]:
 
 
 def pattern_grams(pattern: str) -> list[str]:
-    """Return keys of a pattern without edits; a matching plate contains all of them.
+    """Return keys of a pattern without edits. A matching plate contains all these keys.
 
-    Empty if the pattern has no literals.
+    There are no keys if the pattern has no literals.
     """
     runs = list(_LITERALS.finditer(pattern))
     if not runs:
@@ -62,15 +62,15 @@ def pattern_grams(pattern: str) -> list[str]:
 def edited_grams(pattern: str, edits: int) -> tuple[str, ...]:
     """Return keys of which a plate within ``edits`` of the pattern contains at least one.
 
-    One edit changes at most one of several separate pieces. Empty if the pattern has too few
-    literals, so that any plate may match.
+    One edit changes at most one of several separate pieces. There are no keys if the pattern has
+    too few literals, so that any plate may match.
     """
     pieces = _pieces(_LITERALS.findall(pattern), edits + 1)
     return tuple(piece[:_MAX_CHARACTERS] for piece in pieces)
 
 
 def _pieces(runs: list[str], count: int) -> list[str]:
-    """Cut runs of literals into ``count`` pieces as long as possible; empty if too short."""
+    """Cut runs of literals into ``count`` pieces as long as possible, or none if too short."""
     if sum(map(len, runs)) < count:
         return []
     pieces = list(runs)

@@ -1,6 +1,6 @@
-"""The form in which plate texts are compared: the characters of readers, 0 to 9 and A to Z.
+"""Normalises plate texts for comparison, to the characters of readers: 0 to 9 and A to Z.
 
-``docs/api/plates.md`` has the table of letters; a test compares it with this module.
+``docs/api/plates.md`` has the table of letters. A test compares the table with this module.
 """
 
 import re
@@ -15,9 +15,9 @@ MAX_PLATE_LENGTH = 16
 
 
 class InvalidCharacterError(InvalidInputError):
-    """A character that cannot be folded; ``position`` counts from 1 in the text as typed.
+    """A character that cannot be folded. ``position`` counts from 1 in the text as typed.
 
-    The message continues a field's name.
+    The message is to be read after a field's name.
     """
 
     def __init__(self, character: str, position: int) -> None:
@@ -90,9 +90,9 @@ _MAX_PATTERN = 2 * MAX_PLATE_LENGTH
 def normalise_plate(text: str) -> str:
     """Return the form in which plates are stored, queried and matched.
 
-    Letters and digits are folded to those of readers. White space, dots, dashes and invisible
-    characters are removed. Characters that cannot be folded remain, so that a text that no plate
-    can have matches none. Idempotent. Does not limit the length.
+    Letters and digits are folded to the characters of readers. White space, dots, dashes and
+    invisible characters are removed. Characters that cannot be folded remain, so that such a text
+    matches no plate. Idempotent. Does not limit the length.
     """
     if text.isascii() and text.isalnum():
         return text.upper()
@@ -104,7 +104,7 @@ def normalise_plate(text: str) -> str:
 def typed_plate(text: str, *, wildcards: bool = False) -> str:
     """Return a plate entered by a person or a client, normalised.
 
-    With ``wildcards``, ``*`` and ``?`` are allowed; otherwise they are rejected, too.
+    ``*`` and ``?`` are rejected unless ``wildcards`` is true.
 
     Raises:
         InvalidCharacterError: a character cannot be folded.
@@ -120,7 +120,7 @@ def whole_plate(text: str) -> str:
     """Return a plate entered by a person or a client, normalised and without wildcards.
 
     Raises:
-        InvalidInputError: as for :func:`typed_plate`, or it is empty or longer than any plate.
+        InvalidInputError: see :func:`typed_plate`; or the text is empty or longer than any plate.
     """
     plate = typed_plate(text)
     if not 0 < len(plate) <= MAX_PLATE_LENGTH:
@@ -134,7 +134,7 @@ def list_entry(text: str) -> str:
     """Return an entry of a list of plates, normalised. Wildcards are allowed.
 
     Raises:
-        InvalidInputError: as for :func:`typed_plate`, or no plate can match it.
+        InvalidInputError: see :func:`typed_plate`; or no plate can match the entry.
     """
     entry = typed_plate(text, wildcards=True)
     if not entry:
@@ -149,7 +149,7 @@ def list_entry(text: str) -> str:
 
 
 def mask_plate(text: str) -> str:
-    """Return ``text`` masked for logs above debug level: first and last character, rest starred.
+    """Return ``text`` for logs above debug level, with all but the first and last character masked.
 
     Plates are personal data.
     """
@@ -165,7 +165,7 @@ def _folded(character: str) -> str | None:
         return ""
     parts = unicodedata.normalize("NFKD", character)
     if parts[0] == " ":
-        # An accent without a letter, which decomposes to a space and a combining accent.
+        # This is an accent without a letter, which decomposes to a space and a combining accent.
         return None
     # The upper-case form of a letter can have its own decomposition.
     capitals = "".join(part if _is_dropped(part) else part.upper() for part in parts)

@@ -1,11 +1,11 @@
-"""Pairs of pieces of a plate that edits leave unchanged: index keys for tolerances. No I/O.
+"""Finds pairs of pieces that edits leave unchanged, used as index keys for tolerances. No I/O.
 
 A text is cut into two more pieces than the number of tolerated edits. An edit changes at most one
-piece, so a plate within that many edits contains two of them unchanged, in order, and near their
-positions: the shifts before, between and after them add up to at most the number of edits.
+piece, so a plate within tolerance contains two unchanged pieces, in order and near their positions:
+the shifts before, between and after these pieces add up to at most the number of edits.
 
 **Source:** pieces by the pigeonhole principle: G. Li, D. Deng, J. Wang and J. Feng, Pass-Join: A
-Partition-based Method for Similarity Joins (2011), with one more piece and one left unchanged.
+Partition-based Method for Similarity Joins (2011), extended by one more unchanged piece.
 """
 
 from collections.abc import Iterable, Iterator
@@ -19,7 +19,7 @@ _CHARACTER_BITS = 60
 
 @dataclass(frozen=True)
 class _PairPosition:
-    """The positions of the two pieces of a pair; ``tag`` encodes the pair and the text's length."""
+    """The positions of the pieces of a pair. ``tag`` encodes the pair and the text's length."""
 
     tag: str
     first: slice
@@ -30,7 +30,7 @@ class _PairPosition:
 
 
 def text_pairs(text: str, edits: int) -> list[str]:
-    """Return the keys of a text that tolerates ``edits`` edits: 3 for one, 6 for two."""
+    """Return the keys of a text that tolerates ``edits`` edits: 3 keys for one edit, 6 for two."""
     return [place.key(text) for place in _pair_positions(len(text), 0, 0, edits)]
 
 
@@ -44,7 +44,7 @@ def plate_pairs(plate: str, edits: int, lengths: Iterable[int]) -> Iterator[str]
 
 
 def character_bits(text: str) -> int:
-    """Return the set of characters of a text, one bit for each; some share a bit.
+    """Return the set of a text's characters, as one bit per character. Some characters share a bit.
 
     An edit removes at most one character and adds at most one.
     """
@@ -60,7 +60,7 @@ def _pair_positions(
 ) -> tuple[_PairPosition, ...]:
     """Return the positions of a text's pairs in a text that is ``longer_by`` characters longer.
 
-    Edits shift them by at most ``moves`` characters in total.
+    Edits shift the pieces by at most ``moves`` characters in total.
     """
     pieces = _pieces(length, edits + 2)
     return tuple(
@@ -88,6 +88,6 @@ def _moved(
 
 
 def _pieces(length: int, count: int) -> list[slice]:
-    """Cut a length into pieces as even as possible; for a short text, some are empty."""
+    """Cut a length into pieces that are as even as possible. Some are empty if it is short."""
     ends = [length * number // count for number in range(count + 1)]
     return [slice(*each) for each in zip(ends, ends[1:], strict=False)]

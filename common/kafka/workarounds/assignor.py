@@ -8,12 +8,12 @@ _VERSION_WITH_GENERATION: Final = 2
 
 
 class LatestClaimAssignor(CooperativeStickyAssignor):  # type: ignore[misc] # kafka-python is untyped
-    """Lets each worker keep its partitions; of several claims on one, the latest wins.
+    """Lets each worker keep its partitions. The latest of several claims on a partition wins.
 
-    A worker that was frozen returns with outdated claims on partitions that others own now. In
-    kafka-python 3.0.12, a claim has no age, and two claims on one partition are resolved
-    inconsistently, so that no worker gets it in this round, not even its current owner: every
-    camera of the group stopped for one heartbeat interval.
+    A worker that was frozen returns with outdated claims on partitions that other workers own now.
+    In kafka-python 3.0.12, a claim has no age, and two claims on a partition are resolved
+    inconsistently, so that no worker gets the partition in this round, not even the current owner:
+    every camera of the group stopped for one heartbeat interval.
 
     **Source:** KIP-792 (a claim carries its generation).
     """
@@ -21,11 +21,11 @@ class LatestClaimAssignor(CooperativeStickyAssignor):  # type: ignore[misc] # ka
     version = _VERSION_WITH_GENERATION
 
     def forget(self) -> None:
-        """Drop all claims: the membership was lost, and the partitions with it.
+        """Drop all claims, because the member has lost its membership and its partitions.
 
-        kafka-python 3.0.12 keeps claiming them. If no other member had taken them, the group waited
-        for this member to revoke partitions that it no longer owned, and no one was assigned them
-        until another member joined or left.
+        kafka-python 3.0.12 continues to claim lost partitions. If no other member had taken them,
+        the group waited for this member to revoke them, so they were unassigned until a member
+        joined or left.
         """
         self.member_assignment = None
 
@@ -36,7 +36,7 @@ class LatestClaimAssignor(CooperativeStickyAssignor):  # type: ignore[misc] # ka
         return subscription
 
     def assign(self, cluster: Any, members: list[Any]) -> Any:
-        """Return each member's partitions; called on the elected leader of the group."""
+        """Return each member's partitions. Called on the elected leader of the group."""
         latest = _latest_claims(members)
         for member in members:
             for claim in _claims(member):

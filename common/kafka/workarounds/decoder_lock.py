@@ -3,8 +3,8 @@
 kafka-python 3.0 generates the function that decodes a response type when the first such response
 arrives, and meanwhile replaces a class in that type's description, which all threads share. Two
 threads that do so concurrently can leave a function that fails for the rest of the process
-(``object.__new__(X): X is not a type object``): none of its consumers reads anything any more.
-Observed when an API process started to follow three topics, in one of about thirty starts.
+(``object.__new__(X): X is not a type object``), so that no consumer can read anything any more.
+This was observed in one of about thirty starts of an API process, which follows three topics.
 **Source:** kafka-python 3.0.12, ``kafka/protocol/schemas/fields/struct.py``.
 """
 
@@ -19,7 +19,7 @@ _ONE_AT_A_TIME = threading.RLock()
 
 
 def lock_decoders() -> None:
-    """Let only one thread compile decoders at a time. Idempotent."""
+    """Make threads compile decoders one at a time. Idempotent."""
     original: Callable[..., Any] = StructField.compiled_decode_from
     if hasattr(original, "__wrapped__"):
         return

@@ -13,8 +13,8 @@ class IdlePollConsumer(KafkaConsumer):  # type: ignore[misc] # kafka-python is u
 
     In kafka-python 3.0.12, a group member whose heartbeat is due waits 0 ms for records. While a
     broker is frozen, the heartbeat stays due, so a poll iterated about 600 times per second, and
-    each iteration attached an exception with its frames to the pending fetch: 8 MB per second until
-    the fetch timed out (observed: 90,000 Python objects per second).
+    each iteration attached an exception with its frames to the pending fetch: 8 MB or 90,000 Python
+    objects per second (observed), until the fetch timed out.
     """
 
     def _poll_once(self, timer: Any, *arguments: Any, **options: Any) -> Any:

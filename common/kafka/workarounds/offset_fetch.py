@@ -2,9 +2,9 @@
 
 Since version 2, the response to OffsetFetch contains group errors in a top-level field, and its
 list of topics is then empty. aiokafka 0.14.0 requests version 3, reads only the list, and concludes
-that nothing was ever committed. So a worker that asks while its group's coordinator moves, or is
-being loaded, reads its topics from the beginning again. Observed with three brokers: those that did
-not coordinate the group responded like this.
+that nothing was ever committed. So a worker that sends the request while its group's coordinator
+moves or loads reads its topics from the beginning again. This was observed with three brokers:
+brokers that did not coordinate the group returned such responses.
 
 **Source:** Kafka protocol guide, OffsetFetch; aiokafka 0.14.0,
 ``GroupCoordinator._do_fetch_commit_offsets``.
@@ -20,7 +20,7 @@ from aiokafka.protocol.commit import OffsetFetchRequest
 
 
 def raise_offset_fetch_errors() -> None:
-    """Let an OffsetFetch fail if its response contains an error. Idempotent."""
+    """Make an OffsetFetch fail if the response contains an error. Idempotent."""
     original: Callable[..., Awaitable[Any]] = GroupCoordinator._send_req
     if hasattr(original, "__wrapped__"):
         return

@@ -15,7 +15,7 @@ class ReconnectWaitProducer(KafkaProducer):  # type: ignore[misc] # kafka-python
     - It treats the reconnection delay as milliseconds instead of seconds, and does not wait at all
       while it is connecting.
     - If a partition has no leader, it requests new metadata in each iteration. Each request wakes
-      up the metadata task, even while that is backing off, which ends the sender's own wait.
+      up the metadata task, even during its back-off, which ends the sender's own wait.
 
     Observed: two producers of a process used 1.0 CPU core, on two cores shared with the broker that
     was starting.
@@ -35,6 +35,6 @@ class ReconnectWaitProducer(KafkaProducer):  # type: ignore[misc] # kafka-python
             is_requested = requested is not None and not requested.is_done
             return requested if is_requested and metadata.need_update else request_update()
 
-        # Only the sender calls it, before it waits; any activity on a connection ends the wait.
+        # Only the sender calls this, before it waits. Any activity on a connection ends the wait.
         client.connection_delay = lambda node: max(1000 * delay_seconds(node), _MIN_WAIT_MS)
         metadata.request_update = request_update_once

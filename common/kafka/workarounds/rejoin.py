@@ -1,4 +1,4 @@
-"""Prevents a started group join from being lost or repeated (kafka-python 3.0.12)."""
+"""Prevents a group join that has started from being lost or repeated (kafka-python 3.0.12)."""
 
 import time
 from collections.abc import Callable
@@ -8,15 +8,15 @@ from kafka.structs import MemberState
 
 
 class RejoinPatch:
-    """Joins a group for its coordinator, and completes every join that was started.
+    """Joins a group for its coordinator, and completes every join that has started.
 
-    In kafka-python 3.0.12, a join continues between two polls, with heartbeats disabled, but its
+    In kafka-python 3.0.12, a join continues between two polls, with heartbeats disabled, but the
     result is only checked during a poll, and only if there still is a reason to join.
 
-    - If the reason was that the elected leader learnt of the partitions, it disappears as soon as
-      they are assigned, which every worker that starts alone does. If the response took longer than
-      the poll, the worker was silently no longer a member: without heartbeats its cameras were
-      assigned to others, while it also captured them. So the reason is retained.
+    - If the reason was that the elected leader learnt of the partitions, which happens to every
+      worker that starts alone, the reason disappears once they are assigned. If the response took
+      longer than the poll, the worker silently lost its membership: without heartbeats, others got
+      its cameras, while the worker continued to capture them. So the reason is retained.
     - If the join finished between two polls, the coordinator joined once more, which restarts the
       rebalance of the whole group at the pace of its heartbeats (observed on an idle machine: 3 of
       24 workers got their cameras one to three heartbeats later). So the result is retained.
@@ -40,7 +40,7 @@ class RejoinPatch:
         coordinator._do_join_and_sync_async = self.join
 
     async def join(self) -> bytes:
-        """Return the result of the last join if it was not used yet, otherwise join."""
+        """Return the result of the last join if it has not been used yet; otherwise join."""
         if self._assignment is not None and self._is_unused():
             return self._assignment
         self._assignment = None
@@ -51,7 +51,7 @@ class RejoinPatch:
         return assignment
 
     def _is_unused(self) -> bool:
-        # Once the assignment is applied, the state is stable; after a lost membership, the
+        # The state is stable once the assignment has been applied. After a lost membership, the
         # generation differs.
         is_joining = self._coordinator.state is MemberState.REBALANCING
         is_member = self._coordinator._generation is self._generation

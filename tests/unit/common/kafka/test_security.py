@@ -72,7 +72,7 @@ def test_without_any_of_it_kafka_is_spoken_to_in_the_clear(monkeypatch: pytest.M
         ({"CA_FILE": "{none}", "SECURITY_PROTOCOL": "SSL"}, ["CA_FILE: {none}: No such file"]),
         (
             {"CA_FILE": "{text}", "SECURITY_PROTOCOL": "SSL"},
-            ["CA_FILE: contains no PEM certificates"],
+            ["CA_FILE: the file contains no PEM certificates"],
         ),
         (
             {"CLIENT_CERTIFICATE_FILE": "{none}", "SECURITY_PROTOCOL": "SSL"},
