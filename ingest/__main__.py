@@ -1,4 +1,4 @@
-"""``python -m ingest``: one ingest worker."""
+"""``python -m ingest``: runs one ingest worker."""
 
 from ingest.app import main
 

@@ -11,14 +11,14 @@ from ingest.errors import CaptureError, CaptureErrorCode
 def resolve(host: str, port: int, rules: StreamUrlRules) -> str:
     """Return an IP address of ``host``, checked against the rules.
 
-    Callers connect to this address, not to the name, which prevents DNS rebinding. A name with a
-    forbidden address among its addresses is rejected.
+    Callers connect to this address, not to the name, which prevents DNS rebinding. A name is
+    rejected if any of its addresses is forbidden.
 
     Raises:
         CaptureError: the address is forbidden, or the name cannot be resolved.
     """
     literal = literal_address(host)
-    # The host may be in an old form (127.1), which resolvers interpret differently.
+    # The host may be in a legacy form (127.1), which resolvers interpret differently.
     addresses = _look_up(host, port) if literal is None else [str(literal)]
     try:
         for address in addresses:

@@ -1,4 +1,4 @@
-"""Wires one ingest worker together, runs it and stops it."""
+"""Assembles an ingest worker, runs it and stops it."""
 
 import os
 import signal
@@ -53,16 +53,16 @@ WORKER = f"{socket.gethostname()}-{os.getpid()}"
 """Name of this worker in camera status."""
 JPEG_QUALITY = 80
 CAMERAS_PER_PROCESS = 8
-"""If a stream crashes its capture process, the process's other cameras are interrupted briefly.
-Each process uses about 60 MiB."""
+"""A stream that crashes its capture process briefly interrupts the process's other cameras. Each
+process uses about 60 MiB."""
 OPEN_TIMEOUT_SECONDS = 10.0
 READ_TIMEOUT_SECONDS = 5.0
 RECONNECT_MIN_SECONDS = 1.0
 RECONNECT_MAX_SECONDS = 60.0
 SNAPSHOT_SECONDS = 5.0
-# Frames are still sent for this time after the last motion.
+# Time for which frames are still sent after the last motion.
 _MOTION_HOLD_SECONDS = 3.0
-# More threads use more CPU time in total.
+# More decoder threads use more CPU time in total.
 _DECODER_THREADS = 1
 # Address space of a capture process, in addition to its initial size.
 _PROCESS_MEMORY_BYTES = 2_147_483_648
@@ -76,7 +76,7 @@ class IngestWorker:
     """An ingest worker: a member of the consumer group that shares the cameras."""
 
     def __init__(self, settings: IngestSettings) -> None:
-        """Connect to Kafka and join the group; no camera is captured yet.
+        """Connect to Kafka and join the group. No camera is captured yet.
 
         Raises:
             MisconfiguredError: the secret key is invalid, the metrics port is in use, or Kafka
@@ -118,7 +118,7 @@ class IngestWorker:
         return now().seconds - oldest < _STALLED_SECONDS
 
     def request_stop(self) -> None:
-        """Make :meth:`run` return soon."""
+        """Ask :meth:`run` to return soon."""
         self._stop.set()
 
     def run(self) -> None:
@@ -130,7 +130,7 @@ class IngestWorker:
         maintenance.join(0.5)
 
     def close(self) -> bool:
-        """Leave the group, stop everything and send queued messages, in about five seconds.
+        """Leave the group, stop all cameras and send queued messages, in about five seconds.
 
         Return whether every thread ended.
         """
@@ -149,12 +149,12 @@ class IngestWorker:
         while not self._stop.wait(_MAINTENANCE_SECONDS):
             try:
                 self._fleet.publish_due(now())
-            # One failed iteration must not end the thread, which maintains all cameras.
+            # A failed iteration must not end the thread, which maintains all cameras.
             except Exception:
                 log.exception("maintenance_failed")
             self._maintained_seconds = now().seconds
             self._end_if_set_back()
-            # Iterations are counted, not seconds: after a suspend the worker is not stalled.
+            # Count iterations, not seconds: after a suspend, the worker is not stalled.
             turns = turns + 1 if polled_seconds == self._follower.polled_seconds else 0
             polled_seconds = self._follower.polled_seconds
             if turns * _MAINTENANCE_SECONDS > _STALLED_SECONDS:
@@ -166,7 +166,7 @@ class IngestWorker:
             now.ahead_seconds, self._maintained_seconds - self._started_seconds
         ):
             return
-        # A new process starts with the correct time. Slowing down by a tenth, one day takes ten.
+        # A new process starts with the correct time. A tenth slower, a lead of a day takes ten.
         log.error("clock_moved_back", ahead_seconds=round(now.ahead_seconds, 1))
         self.exit_status = EXIT_TEMPORARY_FAILURE
         last_resort = threading.Timer(_STOP_TIMEOUT_SECONDS, os._exit, (EXIT_TEMPORARY_FAILURE,))
@@ -200,7 +200,7 @@ def session_settings(settings: IngestSettings) -> CameraSessionSettings:
 
 
 def capture_settings(settings: IngestSettings) -> Configure:
-    """Return the configuration of the capture processes, which contains no secret."""
+    """Return the configuration of the capture processes. It contains no secrets."""
     motion = MotionRules(hold_seconds=_MOTION_HOLD_SECONDS)
     return Configure(
         reader=ReaderSettings(
@@ -230,7 +230,7 @@ def capture_settings(settings: IngestSettings) -> Configure:
 
 
 def _start(settings: IngestSettings) -> IngestWorker:
-    """Return a worker, or exit. kafka-python may have left threads that never end."""
+    """Return a worker, or exit even if kafka-python has left threads that never end."""
     try:
         return IngestWorker(settings)
     except MisconfiguredError as error:
@@ -257,6 +257,6 @@ def main() -> NoReturn:
     ended = worker.close()
     stop_tracing()
     log.info("worker_stopped", all_threads_ended=ended)
-    # Do not wait for threads: kafka-python may leave one running after a broker was unavailable
+    # Do not wait for threads: kafka-python may leave a thread running if a broker was unavailable
     # (seen after a broker hung).
     os._exit(worker.exit_status)

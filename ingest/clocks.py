@@ -1,4 +1,4 @@
-"""Clocks: a wall clock that never moves back, and the capture times of a stream's frames."""
+"""Provides a wall clock that never moves back, and the capture times of a stream's frames."""
 
 import threading
 import time
@@ -10,18 +10,18 @@ _SLOWER_BY: Final = 0.1
 """Fraction by which the clock runs slower while it is ahead of the machine's clock."""
 
 _MAX_AHEAD_SECONDS: Final = 5.0
-"""Lead of the clock above which the process restarts. Tracking treats times that fall back by more
-than this as a machine whose clock was set back."""
+"""Lead of the clock above which the process restarts. If times fall back by more than this,
+tracking assumes that a machine's clock was set back."""
 
 _YOUNG_SECONDS: Final = 600.0
 _MAX_AHEAD_WHILE_YOUNG_SECONDS: Final = 60.0
-"""A young worker (:data:`_YOUNG_SECONDS`) may be this far ahead, which it makes up for in that
-time. So a machine whose clock is set back repeatedly does not restart its workers more often."""
+"""Maximum lead of a young worker, which it makes up for within :data:`_YOUNG_SECONDS`. So if a
+machine's clock is set back repeatedly, its workers do not restart more often than that."""
 
 
 @dataclass(frozen=True, slots=True)
 class Instant:
-    """A point in time: ``unix_ms`` (UTC) to store, ``seconds`` (monotonic) to measure with."""
+    """A point in time: ``unix_ms`` (UTC) for storage, ``seconds`` (monotonic) for measurements."""
 
     unix_ms: int
     seconds: float
@@ -37,10 +37,10 @@ Clock = Callable[[], Instant]
 class MonotonicWallClock:
     """A wall clock that never moves back. Thread-safe.
 
-    If the machine's clock is set back, capture times would not advance until it has caught up, and
-    later stages would assume that no time passes. So this clock continues, a tenth slower, until
-    both agree. If the machine's clock is set forward, this clock follows immediately. If it is too
-    far ahead to slow down, the worker must be restarted (:func:`is_too_far_ahead`).
+    If the machine's clock is set back, capture times would not advance until that clock has caught
+    up, and later stages would assume that no time passes. So this clock continues, a tenth slower,
+    until both agree. If the machine's clock is set forward, this clock follows immediately. If this
+    clock is too far ahead to slow down, the worker must be restarted (:func:`is_too_far_ahead`).
     """
 
     def __init__(
@@ -57,7 +57,7 @@ class MonotonicWallClock:
 
     @property
     def ahead_seconds(self) -> float:
-        """Lead of this clock over the machine's when it was last read."""
+        """Lead of this clock over the machine's clock at the last reading."""
         return self._ahead_seconds
 
     def __call__(self) -> Instant:
@@ -73,7 +73,7 @@ class MonotonicWallClock:
 
 
 def is_too_far_ahead(ahead_seconds: float, up_seconds: float) -> bool:
-    """Return whether a process must restart because its clock is too far ahead of the machine's.
+    """Return whether a process must restart because its clock is too far ahead.
 
     ``up_seconds`` is the process's uptime.
     """
@@ -82,24 +82,24 @@ def is_too_far_ahead(ahead_seconds: float, up_seconds: float) -> bool:
 
 
 TICK_DELAY_MS: Final = 2_000
-"""Delay of a camera's clock after the wall clock while no frames arrive. Frames that were only
-delayed in transit thus stay in order."""
+"""Delay of a camera's clock relative to the wall clock while no frames arrive. It keeps frames in
+order that were only delayed in transit."""
 
 
 class Timeline:
-    """The clock of one camera at one worker, as published on the frames topic. Never moves back."""
+    """The clock of a camera at one worker, as published on the frames topic. Never moves back."""
 
     def __init__(self, start_ms: int) -> None:
         """Start at ``start_ms`` (Unix ms, UTC)."""
         self.last_ms = start_ms
 
     def frame(self, capture_ms: int) -> int:
-        """Return the time of a frame, which is later than all earlier times."""
+        """Return the time of a frame, which is later than all previously returned times."""
         self.last_ms = max(capture_ms, self.last_ms + 1)
         return self.last_ms
 
     def tick(self, seen_ms: int, now_ms: int) -> int:
-        """Return the time of a tick, which is sent if there is no frame to send.
+        """Return the time of a tick. Ticks are sent if there is no frame to send.
 
         ``seen_ms`` is the capture time of the latest frame, sent or not.
         """
@@ -118,32 +118,32 @@ class Timeline:
 
 
 _BUCKET_MS: Final = 15_000
-"""Arrivals are compared over one to two periods of this length: long enough to include an
-undelayed frame, short enough to follow a camera's clock that is 100 ppm off (3 ms)."""
+"""Arrivals are compared over one to two periods of this length. A period is long enough to include
+an undelayed frame, and short enough to follow a camera's clock that is 100 ppm off (3 ms)."""
 
 _JUMP_MS: Final = 10_000
-"""A frame further than this from its neighbours starts a new timeline; it is not delayed."""
+"""A frame further than this from its neighbours was not delayed, but starts a new timeline."""
 
 _BACK_MS: Final = 100
-"""A stream whose time moves back by more than this has restarted."""
+"""If a stream's time moves back by more than this, the stream has restarted."""
 
 _MAX_TRANSPORT_MS: Final = 2_000
 """A longer transport time means that the camera's clock is wrong."""
 
 
 class CaptureClock:
-    """Capture times of one connection.
+    """Calculates the capture times of a connection's frames.
 
     Frames have a varying delay and are never early, so the smallest difference between arrival and
-    stream time in the last half minute is the offset of the two clocks. Updating it continuously
-    also follows their drift. If the camera sends its own time (RTCP sender report), the transport
-    time from the camera is subtracted, if it is plausible.
+    stream time in the last half minute is the offset of the two clocks. Continuous updates of the
+    offset also follow the clocks' drift. If the camera sends its own time (RTCP sender report), the
+    transport time from the camera is subtracted, if it is plausible.
 
     **Source:** RFC 3550, section 6.4.1 (sender reports), for the camera's time.
     """
 
     def __init__(self) -> None:
-        """Start without any knowledge of the stream."""
+        """Create a clock for a new connection."""
         self._offset_ms: float | None = None
         self._low_ms = 0.0
         self._earlier_low_ms = 0.0
@@ -151,7 +151,7 @@ class CaptureClock:
         self._last_stream_ms = 0.0
         self._transport_ms: float | None = None
         self.lag_ms = 0.0
-        """Delay of the last frame, compared with its least delayed neighbours."""
+        """Delay of the last frame, relative to its least delayed neighbours."""
 
     def capture_ms(
         self,
@@ -164,7 +164,7 @@ class CaptureClock:
 
         ``stream_seconds`` is the frame's time within the stream, ``sender_start_ms`` the Unix time
         of the stream's zero according to the camera. A frame may be ``backlog_ms`` late, because
-        others were decoded first. Times can move back slightly when the offset is updated
+        held-back frames were decoded first. Times can move back slightly when the offset is updated
         (see :class:`Timeline`).
         """
         if stream_seconds is None:
@@ -176,14 +176,14 @@ class CaptureClock:
         return min(arrival_ms, round(stream_ms + offset_ms - (self._transport_ms or 0.0)))
 
     def late_capture_ms(self, stream_seconds: float | None, arrival_ms: int) -> int:
-        """Return the capture time of a frame that is processed after later ones.
+        """Return the capture time of a frame that is processed after later frames.
 
         Like :meth:`capture_ms`, but does not update the offset of the clocks.
         """
         if stream_seconds is None or self._offset_ms is None:
             return arrival_ms
         captured_ms = round(stream_seconds * 1000 + self._offset_ms - (self._transport_ms or 0.0))
-        # The stream's time has jumped in the meantime.
+        # The stream's time has jumped since this frame.
         if abs(captured_ms - arrival_ms) > _JUMP_MS:
             return arrival_ms
         return min(arrival_ms, captured_ms)
@@ -211,24 +211,24 @@ class CaptureClock:
 
 
 _MAX_BURST_SECONDS = 5.0
-"""After this much stream time, frames count as live even if they still arrive in a burst."""
+"""Stream time after which frames count as live even if they still arrive in a burst."""
 
 _SLIP_SECONDS = 1.0
-"""If playback is delayed by more than this, it continues from its current position."""
+"""If playback is delayed by more than this, it continues from the current position."""
 
 
 class Pacer:
-    """Plays a recording at its original speed."""
+    """Determines when to play the frames of a recording, at the original speed."""
 
     def __init__(self) -> None:
-        """The first frame starts the clock."""
+        """Create a pacer whose clock starts with the first frame."""
         self._start_seconds: float | None = None
 
     def wait_seconds(self, stream_seconds: float, now_seconds: float) -> float:
         """Return the time to wait before the frame at ``stream_seconds``, 0 or more.
 
         ``now_seconds`` is monotonic time. After a delay of more than a second, the recording
-        continues at its normal speed instead of catching up.
+        continues at normal speed instead of catching up.
         """
         if self._start_seconds is None:
             self._start_seconds = now_seconds - stream_seconds
@@ -248,7 +248,7 @@ class LiveEdge:
     """
 
     def __init__(self) -> None:
-        """Start before the live edge."""
+        """Create a detector for a new connection."""
         self._first_seconds: float | None = None
         self._stream_seconds = 0.0
         self._arrival_seconds = 0.0

@@ -1,4 +1,4 @@
-"""Capture errors. Their messages help a camera's owner and reveal nothing to an attacker."""
+"""Capture errors, whose messages help a camera's owner but reveal nothing to an attacker."""
 
 from enum import Enum
 
@@ -6,9 +6,9 @@ from common.errors import TransientError
 
 
 class CaptureErrorCode(Enum):
-    """Reasons why a camera sends no frames. The value is the message that its owner sees.
+    """Reasons why a camera sends no frames. The value is the message that the camera's owner sees.
 
-    A missing host, a closed port and a port that never responds share a message, so that stream
+    A missing host, a closed port and an unresponsive port have the same message, so that stream
     URLs cannot be used to map a network.
     """
 

@@ -25,7 +25,7 @@ _BY_CAMERA: Final[tuple[str, ...]] = (
 
 
 class DropReason(StrEnum):
-    """Reasons why a frame that should be sent was not."""
+    """Reasons why a frame was not sent although it should have been."""
 
     SLOW = "slow"
     BUFFER = "buffer"
@@ -43,7 +43,7 @@ class SnapshotOutcome(StrEnum):
 
 @dataclass(frozen=True)
 class ReportedCamera:
-    """Current state of a camera; ``silent_seconds`` since the last frame, None if disabled."""
+    """Current state of a camera. ``silent_seconds``: since the last frame, None if disabled."""
 
     camera_id: UUID
     state: CameraState
@@ -51,10 +51,10 @@ class ReportedCamera:
 
 
 class CameraGauges(Collector):
-    """Gauges of this worker's cameras, computed when collected. Thread-safe."""
+    """Gauges of this worker's cameras, computed on collection. Thread-safe."""
 
     def __init__(self, limit: int, cameras: Callable[[], Iterable[ReportedCamera]]) -> None:
-        """The oldest ``limit`` cameras have their own label; the others are aggregated."""
+        """The oldest ``limit`` cameras have a separate label; all other cameras are aggregated."""
         self._limit = limit
         self._cameras = cameras
 
@@ -64,7 +64,7 @@ class CameraGauges(Collector):
             GaugeMetricFamily(metric.name, metric.rise, labels=metric.labels)
             for metric in map(METRICS.__getitem__, _BY_CAMERA)
         )
-        # IDs start with their creation time.
+        # IDs start with the creation time.
         views = sorted(self._cameras(), key=attrgetter("camera_id"))
         own, others = views[: self._limit], views[self._limit :]
         for view in own:
@@ -80,10 +80,10 @@ class CameraGauges(Collector):
 
 
 class IngestMetrics:
-    """Metrics of one worker. Thread-safe."""
+    """Metrics of an ingest worker. Thread-safe."""
 
     def __init__(self, registry: CollectorRegistry | None = None) -> None:
-        """Create the metrics in ``registry``, or in a new registry."""
+        """Create the metrics in ``registry``, by default in a new registry."""
         self.registry = registry or CollectorRegistry()
         self._cameras = gauge("platestream_ingest_cameras", self.registry)
         self._decoded = counter("platestream_ingest_frames_decoded_total", self.registry)
@@ -110,7 +110,7 @@ class IngestMetrics:
         self._decoded.inc(count)
 
     def frame_sent(self, delay_seconds: float) -> None:
-        """Count a frame handed to Kafka ``delay_seconds`` after its capture."""
+        """Count a frame that was passed to Kafka ``delay_seconds`` after its capture."""
         self._sent.inc()
         self._delay.observe(delay_seconds)
 
@@ -139,7 +139,7 @@ class IngestMetrics:
         self._processes_lost.inc()
 
     def snapshot(self, outcome: SnapshotOutcome) -> None:
-        """Count a snapshot."""
+        """Count the outcome of a snapshot upload."""
         self._snapshots.labels(outcome.value).inc()
 
     def config_fault(self) -> None:
@@ -147,5 +147,5 @@ class IngestMetrics:
         self._config_faults.inc()
 
     def waiting_bytes(self, count: int) -> None:
-        """Set the number of bytes waiting for Kafka."""
+        """Set the number of bytes that are waiting for Kafka."""
         self._waiting.set(count)

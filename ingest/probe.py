@@ -1,6 +1,6 @@
 """``python -m ingest.probe``: tests a stream URL in a separate process.
 
-Reads the URL from standard input, so that it does not appear in the process list, and its rules
+Reads the URL from standard input, so that it does not appear in the process list, and the URL rules
 from the environment. Writes a line of JSON (:class:`ProbeReport`) and the first frame as JPEG to
 standard output. A camera's data is untrusted: memory and CPU time are limited here, and the caller
 kills the process if it takes too long.
@@ -27,11 +27,11 @@ from ingest.errors import CaptureError, CaptureErrorCode
 
 MAX_ADDRESS_BYTES: Final = 16_384
 PROBE_SECONDS: Final = 12.0
-"""Time limit of the whole probe. A stream may send a key frame only every ten seconds."""
+"""Time limit of the whole probe. A stream may send only one key frame every ten seconds."""
 _OPEN_SECONDS: Final = 8.0
 _READ_SECONDS: Final = 5.0
 MEMORY_BYTES: Final = 1024**3
-"""Maximum memory of a probe, in addition to what its libraries reserve."""
+"""Maximum memory of a probe, in addition to the memory that its libraries reserve."""
 _PROCESSOR_SECONDS: Final = 20
 _QUALITY: Final = 80
 _WIDTH_PX: Final = 1280
@@ -40,7 +40,7 @@ _WIDTH_PX: Final = 1280
 class ProbeReport(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     """Result of a probe. ``code`` and ``error`` are the reason for a missing frame, or None.
 
-    The size is that of the camera's frame, before scaling.
+    Width and height are those of the camera's frame, before scaling.
     """
 
     code: str | None = None
@@ -58,7 +58,7 @@ def probe_stream(
     seconds: float = PROBE_SECONDS,
     clock: Callable[[], float] = time.monotonic,
 ) -> tuple[ProbeReport, bytes]:
-    """Probe a stream URL for at most ``seconds``; return the report and the first frame as JPEG."""
+    """Probe a stream URL for at most ``seconds``. Return the report and the first frame (JPEG)."""
     began, deadline = clock(), ConnectionDeadline()
     alarm = threading.Timer(seconds, deadline.stop)
     alarm.daemon = True
@@ -92,7 +92,7 @@ def _first_frame(
 
 
 def limit_resources() -> None:
-    """Limit this process's memory and CPU time. Call it after all libraries are imported."""
+    """Limit this process's memory and CPU time. Call this after all libraries are imported."""
     reserved = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
     for kind, limit in (
         (resource.RLIMIT_CORE, 0),

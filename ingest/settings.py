@@ -18,7 +18,7 @@ from common.urls.camera_settings import CameraAddressSettings
 
 
 class MotionGateMode(StrEnum):
-    """What stops while nothing moves."""
+    """Processing that stops while nothing moves."""
 
     OFF = "off"
     FRAMES = "frames"

@@ -10,7 +10,7 @@ from ingest.errors import CaptureErrorCode
 
 @dataclass(frozen=True, kw_only=True)
 class StatusRules:
-    """Time until a camera is offline, and interval between unchanged statuses."""
+    """Time until a camera is offline, and interval between unchanged status records."""
 
     offline_after_seconds: float
     heartbeat_seconds: float = 5.0
@@ -27,14 +27,14 @@ class CameraIdentity:
 
 
 class StatusTracker:
-    """State of one camera: connecting, online from the first frame, offline after a time without.
+    """State of a camera: connecting, then online from the first frame, offline if frames stop.
 
-    An error alone does not change the state: a camera that recovers within that time was never
-    offline. Not thread-safe.
+    An error alone does not change the state: a camera that recovers before the offline timeout was
+    never offline. Not thread-safe.
     """
 
     def __init__(self, rules: StatusRules, start: Instant, *, enabled: bool = True) -> None:
-        """Start when the camera is assigned to a worker."""
+        """Start tracking when the camera is assigned to a worker."""
         self._rules = rules
         self.state = CameraState.CONNECTING if enabled else CameraState.DISABLED
         self._last_frame = start
@@ -54,7 +54,7 @@ class StatusTracker:
         self._enter(CameraState.ONLINE)
 
     def failed(self, code: CaptureErrorCode) -> None:
-        """Record why there is no frame."""
+        """Record the reason why there is no frame."""
         self._error_code = code
 
     def publish_again(self) -> None:
@@ -68,7 +68,7 @@ class StatusTracker:
         return max(0.0, at.seconds - self._last_frame.seconds)
 
     def due(self, at: Instant, identity: CameraIdentity) -> CameraStatus | None:
-        """Return the status if it is due, because of a change or as a heartbeat."""
+        """Return the status if it is due because of a change or as a heartbeat, otherwise None."""
         self._check_silence(at)
         if not self._is_due(at):
             return None

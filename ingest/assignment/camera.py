@@ -1,4 +1,4 @@
-"""The session of one camera: its capture, frames and status."""
+"""Manages the session of a camera: its capture, frames and status."""
 
 import threading
 from dataclasses import dataclass
@@ -45,7 +45,7 @@ class CameraSessionDeps:
 class CameraSession:
     """Captures one camera as configured, until it is stopped.
 
-    Only reports of the latest capture are processed. An earlier one may still be waiting for a
+    Only reports of the latest capture are processed. An earlier capture may still be waiting for a
     timeout.
     """
 
@@ -85,7 +85,7 @@ class CameraSession:
             return ReportedCamera(self.camera_id, tracker.state, tracker.silent_seconds(now))
 
     def start(self) -> None:
-        """Start the capture of a new configuration, if there is one.
+        """Start the capture if a new configuration requires it.
 
         Separate from :meth:`update`, so that the state is published before the first frame.
         """
@@ -95,7 +95,7 @@ class CameraSession:
             prepared.start()
 
     def update(self, config: CameraConfig) -> Capture | None:
-        """Apply a new configuration; a different URL or ``enabled`` restarts the capture.
+        """Apply a new configuration. A change of the URL or of ``enabled`` restarts the capture.
 
         Return the stopped capture, if any; :meth:`start` starts the new one.
         """
@@ -116,21 +116,21 @@ class CameraSession:
             return stopped
 
     def stop(self) -> Capture | None:
-        """Stop the capture and return it, if there is one, without waiting for its end."""
+        """Stop the capture without waiting for its end. Return the capture, if there is one."""
         with self._lock:
             stopped = self._stop_capture()
         self._pipeline.close()
         return stopped
 
     def end(self) -> Capture | None:
-        """Stop like :meth:`stop`, for a deleted camera, which no other worker continues."""
+        """Stop a deleted camera, which no other worker continues. Otherwise like :meth:`stop`."""
         with self._lock:
             stopped = self._stop_capture()
         self._pipeline.end(deleted=True)
         return stopped
 
     def due_status(self, now: Instant) -> CameraStatus | None:
-        """Return the status if it is due."""
+        """Return the status if it is due, otherwise None."""
         with self._lock:
             identity = CameraIdentity(
                 camera_id=self._config.camera_id,
@@ -141,7 +141,7 @@ class CameraSession:
             return self._tracker.due(now, identity)
 
     def tick_if_silent(self, now: Instant) -> None:
-        """Send a tick if no frame was sent, unless the camera is disabled."""
+        """Send a tick if no frame was sent recently, unless the camera is disabled."""
         if self._config.enabled:
             self._pipeline.tick_if_silent(now)
 

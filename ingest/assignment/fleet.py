@@ -1,4 +1,4 @@
-"""Camera sessions of this worker, by assigned partition."""
+"""Manages the camera sessions of this worker, by assigned partition."""
 
 import threading
 from collections import Counter
@@ -26,10 +26,10 @@ class ConfigChange:
 
 
 class ConfigState:
-    """Collects the changes of a partition until its end is reached.
+    """Collects the changes of each partition until the end of the partition is reached.
 
-    The topic can contain many versions of a camera, and only the last must start a capture. After
-    the end is reached, each change applies immediately.
+    The topic can contain many versions of a camera, and only the last version must start a capture.
+    After the end is reached, each change applies immediately.
     """
 
     def __init__(self) -> None:
@@ -98,7 +98,7 @@ class Fleet:
         self._stopping_lock = threading.Lock()
 
     def own(self, partition: int) -> None:
-        """Accept changes of a partition's cameras from now on."""
+        """Start accepting changes to a partition's cameras."""
         with self._lock:
             self._partitions.setdefault(partition, {})
 
@@ -110,7 +110,7 @@ class Fleet:
             self._retire(camera.stop())
 
     def apply(self, change: ConfigChange) -> None:
-        """Apply a camera's configuration, unless its partition is not owned."""
+        """Apply a camera's configuration if its partition is owned."""
         with self._lock:
             cameras = self._partitions.get(change.partition)
             if cameras is None:
@@ -121,7 +121,7 @@ class Fleet:
                 self._start_or_update(cameras, change.config)
 
     def publish_due(self, now: Instant) -> None:
-        """Publish statuses and ticks that are due. Called a few times per second."""
+        """Publish the statuses and ticks that are due. Called a few times per second."""
         states: Counter[CameraState] = Counter()
         for camera in self._all():
             self._publish_if_held(camera, now)
@@ -135,14 +135,14 @@ class Fleet:
         return tuple(camera.view(now) for camera in self._all())
 
     def stop(self) -> None:
-        """Stop all cameras without waiting for their end."""
+        """Stop all cameras without waiting for their captures to end."""
         with self._lock:
             partitions = tuple(self._partitions)
         for partition in partitions:
             self.release(partition)
 
     def join(self, timeout_seconds: float) -> bool:
-        """Wait for the stopped captures; return whether all ended in time."""
+        """Wait for the stopped captures to end. Return whether all ended in time."""
         deadline = self._deps.now().seconds + timeout_seconds
         with self._stopping_lock:
             stopping = tuple(self._stopping)
@@ -171,11 +171,11 @@ class Fleet:
             self._retire(camera.end())
             self._snapshots.remove(camera.owner_id, camera_id)
             log.info("camera_deleted", camera_id=str(camera_id))
-        # Also needed for a camera that was deleted while no worker was running.
+        # Needed even if the camera was deleted while no worker was running.
         self._statuses.delete_status(camera_id)
 
     def _publish_if_held(self, camera: CameraSession, now: Instant) -> None:
-        # Sent while holding the lock: a status after the camera's tombstone would remain in the
+        # Send while holding the lock: a status after the camera's tombstone would remain in the
         # topic forever.
         with self._lock:
             held = (cameras.get(camera.camera_id) for cameras in self._partitions.values())

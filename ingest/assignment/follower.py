@@ -38,9 +38,9 @@ _METADATA_MAX_AGE_MS: Final = 30_000
 
 
 class AssignmentFollower:
-    """Member of the ingest group. A worker captures the cameras of its configuration partitions.
+    """Member of the ingest group. A worker captures the cameras in its configuration partitions.
 
-    A partition is read from the beginning each time it is assigned; offsets are never committed.
+    A partition is read from the beginning each time it is assigned. Offsets are never committed.
     Partitions that stay with a worker during a rebalance are not affected (cooperative
     rebalancing), so their cameras continue.
     """
@@ -96,9 +96,9 @@ class AssignmentFollower:
                 stop.wait(_RETRY_SECONDS)
 
     def _join(self) -> bool:
-        # The topic must be known first. kafka-python 3.0.12 assigns the partitions that it knows
-        # when it joins. If they become known during the join, it treats them as assigned already
-        # and gets none until it refreshes its metadata, minutes later.
+        # Wait until the topic is known. kafka-python 3.0.12 assigns the partitions that it knows
+        # when it joins. If partitions become known during the join, it treats them as already
+        # assigned, and is assigned none until it refreshes its metadata, minutes later.
         if not self._consumer.partitions_for_topic(self._topic):
             log.warning("topic_missing", topic=self._topic)
             return False
@@ -110,8 +110,8 @@ class AssignmentFollower:
         for number in sorted(self._unread):
             self._begin(number)
         batches: dict[TopicPartition, list[Any]] = self._consumer.poll(timeout_ms=_POLL_MS)
-        # Handle rebalances during the poll first. Records of a partition that was just assigned, or
-        # revoked and assigned again, are ignored: it is read again from the beginning.
+        # First handle rebalances during the poll. Records of a partition that was just assigned, or
+        # revoked and reassigned, are ignored: the partition is read again from the beginning.
         self._apply_assignments()
         for assigned, records in batches.items():
             if self._state.has(assigned.partition):
@@ -133,7 +133,7 @@ class AssignmentFollower:
                 self._unread.add(number)
 
     def _begin(self, number: int) -> None:
-        """Read a partition from the beginning; retried in the next iteration if Kafka fails."""
+        """Start reading a partition from the beginning. The next iteration retries a failure."""
         partition = TopicPartition(self._topic, number)
         ends = self._consumer.end_offsets([partition], timeout_ms=_OFFSET_MS)
         self._consumer.seek_to_beginning(partition)
@@ -160,7 +160,7 @@ class AssignmentFollower:
 
 
 class _Listener(ConsumerRebalanceListener):  # type: ignore[misc] # kafka-python is untyped
-    """Handles rebalances in kafka-python's thread, where nothing must block."""
+    """Handles rebalances in kafka-python's thread, which must not block."""
 
     def __init__(
         self,
@@ -179,7 +179,7 @@ class _Listener(ConsumerRebalanceListener):  # type: ignore[misc] # kafka-python
         log.info("partitions_assigned", partitions=sorted(p.partition for p in assigned))
 
     def on_partitions_revoked(self, revoked: set[TopicPartition]) -> None:
-        # Not in our loop: another worker may start as soon as this returns.
+        # Not in our loop: another worker may start these cameras as soon as this returns.
         for partition in revoked:
             self._fleet.release(partition.partition)
             self._assigned.put((partition.partition, False))
@@ -199,7 +199,9 @@ def _change(partition: int, key: bytes | None, value: bytes | None) -> ConfigCha
         return ConfigChange(partition, camera_id, None)
     config = decode(CameraConfig, value)
     if config.camera_id != camera_id:
-        raise InvalidInputError("key and record have different IDs", code="unreadable_record")
+        raise InvalidInputError(
+            "the key and the record have different camera IDs", code="unreadable_record"
+        )
     return ConfigChange(partition, camera_id, config)
 
 

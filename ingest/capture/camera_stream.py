@@ -25,18 +25,18 @@ from ingest.clocks import Clock, Instant, MonotonicWallClock
 from ingest.errors import CaptureError, CaptureErrorCode
 
 MAX_ALLOCATION_BYTES: Final = 128 * 1024 * 1024
-"""The largest allowed frame takes 121 MB as BGR. Headers can claim any size: an MP4 of 100 kB with
-a table of 20 million frames took 700 MiB, an RTSP response with a long body its length."""
+"""The largest allowed frame takes 121 MB as BGR. Headers can claim any size: a 100 kB MP4 with a
+table of 20 million frames took 700 MiB, and an RTSP response took as much as its body length."""
 
 
 def configure_ffmpeg() -> None:
-    """Limit the size of each of FFmpeg's allocations in this process, and disable its log.
+    """Limit the size of each FFmpeg allocation in this process, and disable FFmpeg's log.
 
     **Source:** ``av_max_alloc`` in libavutil/mem.h, which PyAV does not expose.
     """
     # FFmpeg logs complete URLs, including passwords.
     av.logging.set_level(av.logging.PANIC)
-    # FFmpeg's libraries are found through PyAV's, whatever their names are on this system.
+    # PyAV's library resolves the symbols of FFmpeg's, whose file names vary between systems.
     limit = ctypes.CDLL(av._core.__file__).av_max_alloc
     limit.argtypes, limit.restype = [ctypes.c_size_t], None
     limit(MAX_ALLOCATION_BYTES)
@@ -45,42 +45,43 @@ def configure_ffmpeg() -> None:
 configure_ffmpeg()
 
 DECODER_OPTIONS: Final = {"max_pixels": str(MAX_PIXELS + MAX_PIXELS // 40)}
-"""Coded sizes are rounded up to whole blocks; the visible size is checked separately."""
+"""Larger than the limit, because coded sizes are rounded up to whole blocks. The visible size is
+checked separately."""
 
 _OVER_MAX_PIXELS: Final = "exceeds specified max pixel count"
 
 _MAX_BAD_PACKETS: Final = 250
-"""Consecutive undecodable packets that end a connection (10 s at 25 per second)."""
+"""Number of consecutive undecodable packets that end a connection (10 s at 25 per second)."""
 
 MAX_HELD_BYTES: Final = 8 * 1024 * 1024
 MAX_HELD_PACKETS: Final = 1_000
 
 _UNTIMED_FORMATS: Final = frozenset({"mpjpeg", "mjpeg", "jpeg_pipe", "image2pipe"})
-"""Formats whose frames have no timestamps; FFmpeg assumes 25 frames per second."""
+"""Formats whose frames have no timestamps. FFmpeg assumes 25 frames per second."""
 
 _SEGMENTED_FORMATS: Final = frozenset({"hls"})
-"""Formats that arrive in chunks of several seconds and are played at their recorded speed."""
+"""Formats that arrive in chunks of several seconds and are played at the recorded speed."""
 
 
 @dataclass(frozen=True, slots=True)
 class OpenedStream:
-    """An open FFmpeg container, and the connection that it reads but does not close."""
+    """An open FFmpeg container, and the connection that the container reads but does not close."""
 
     container: av.container.InputContainer
     connection: HttpBody | RtspRelay | None = None
 
     def close(self) -> None:
         """Close the connection or the file."""
-        # The container first: FFmpeg ends the session with the camera.
+        # Close the container first: FFmpeg ends the session with the camera.
         self.container.close()
         if self.connection is not None:
             self.connection.close()
 
 
 class _HeldPackets:
-    """The undecoded packets of a stream without motion, starting with its last key frame.
+    """The undecoded packets of a stream without motion, starting with the last key frame.
 
-    The key frame was already decoded when it arrived; ``key_frame_seconds`` is its time within the
+    The key frame was already decoded on arrival. ``key_frame_seconds`` is its time within the
     stream.
     """
 
@@ -110,7 +111,7 @@ class CameraStream:
         now: Clock | None = None,
         device: VideoDevice | None = None,
     ) -> None:
-        """Prepare decoding; ``device`` is the one with which the stream was opened, if any.
+        """Prepare decoding. ``device`` is the device with which the stream was opened, if any.
 
         Raises:
             CaptureError: the stream contains no video.
@@ -139,45 +140,45 @@ class CameraStream:
         self.at_keyframe = True
 
     def reduce_decoding(self, is_still: bool) -> None:
-        """Set whether the frames so far are still; if so, only key frames are decoded.
+        """Set whether the scene is still. If it is, only key frames are decoded.
 
-        This starts with the next key frame. If something moves in a key frame, the frames held
-        back since the previous one follow, and then that key frame again.
+        A change takes effect at the next key frame. If something moves in a key frame, the frames
+        held back since the previous key frame follow, and then the same key frame again.
         """
         self._is_still = is_still
 
     @property
     def is_segmented(self) -> bool:
-        """Whether the stream arrives in chunks that are played at their recorded speed."""
+        """Whether the stream arrives in chunks that are played at the recorded speed."""
         return bool(self._formats & _SEGMENTED_FORMATS)
 
     def set_effort(self, effort: DecodeEffort) -> None:
-        """Set which frames are decoded from now on."""
+        """Set which of the following frames are decoded."""
         if effort is not self._effort:
             self._video.codec_context.skip_frame = effort.value
             self._effort = effort
             self._await_frame()
 
     def frames(self) -> Iterator[StreamFrame]:
-        """Yield every decoded frame until the stream ends, except those played before.
+        """Yield every decoded frame until the stream ends, except already played frames.
 
         Raises:
-            CaptureError: the connection failed, timed out or had nothing new, the stream cannot be
-                decoded, or its frames are too large.
+            CaptureError: the connection failed, timed out or delivered nothing new, the stream
+                cannot be decoded, or its frames are too large.
         """
         if self._played.is_over:
             raise CaptureError(CaptureErrorCode.ENDED)
         self._await_frame()
         is_old = self._played.is_old
         try:
-            # Demux all streams, so that the deadline also applies to data of the others.
+            # Demux all streams, so that the deadline also applies to the data of other streams.
             for packet in self._container.demux():
                 self._deadline.check()
                 # Compare streams, not indexes: at the end, each stream has a packet with index 0.
                 if packet.stream is not self._video:
                     continue
                 self.at_keyframe = bool(packet.is_keyframe)
-                # The last frames of the old segment arrive after the new one was opened.
+                # The last frames of the old segment arrive after the new segment was opened.
                 if self.at_keyframe and not self._played.is_old:
                     is_old = False
                 if is_old:
@@ -200,7 +201,7 @@ class CameraStream:
         self.close()
 
     def _frames_of(self, packet: "av.Packet[Any]", arrival: Instant) -> Iterator[StreamFrame]:
-        """Yield the frames of a packet, preceded by those held back if it ends the still scene."""
+        """Yield the frames of a packet, after the held-back frames if the still scene ended."""
         if packet.is_keyframe:
             self._sizes.key_frame(arrival.seconds, packet.pts)
             if self._held is not None or self._can_reduce():
@@ -225,13 +226,13 @@ class CameraStream:
         return self._is_still and self._effort is DecodeEffort.ALL and self._sizes.can_reduce()
 
     def _at_key_frame(self, packet: "av.Packet[Any]", arrival: Instant) -> Iterator[StreamFrame]:
-        """Decode a key frame alone, and hold packets back until the next unless it has motion."""
+        """Decode only a key frame. Unless it has motion, hold packets back until the next one."""
         if self._held is None:
             for frame in self._drained():
                 yield self._as_frame(frame, arrival)
         frames = self._decode_alone(packet)
         if not frames:
-            # Not a real key frame, although marked as one: no frame of this stream can be skipped.
+            # It is marked as a key frame but is not one: no frame of this stream can be skipped.
             self._sizes.distrust()
             yield from self._open()
             yield from self._decoded(packet, arrival)
@@ -247,11 +248,11 @@ class CameraStream:
         yield from self._decoded(packet, arrival)
 
     def _open(self) -> Iterator[StreamFrame]:
-        """Yield the frames held back, if any: those after the key frame already decoded."""
+        """Yield the held-back frames, if any, without the already decoded key frame."""
         held, self._held = self._held, None
         if held is None:
             return
-        # The key frame was decoded alone.
+        # Reset the decoder, which decoded the key frame alone.
         self._video.codec_context.flush_buffers()
         for packet, arrival in held.packets:
             for frame in self._decoded(packet, arrival):
@@ -264,7 +265,7 @@ class CameraStream:
             yield self._as_frame(frame, arrival)
 
     def _decode_alone(self, packet: "av.Packet[Any]") -> list[av.VideoFrame]:
-        """Decode a packet on its own: the decoder buffers nothing for later packets."""
+        """Decode a packet alone, so that the decoder buffers nothing for later packets."""
         self._video.codec_context.flush_buffers()
         return self._decode(packet) or self._drained()
 
@@ -299,7 +300,7 @@ class CameraStream:
         except (av.error.InvalidDataError, av.error.ArgumentError) as error:
             if _OVER_MAX_PIXELS in str(error):
                 raise CaptureError(CaptureErrorCode.TOO_LARGE) from None
-            # Bad networks lose and truncate packets; the decoder continues with the next one.
+            # Bad networks lose and truncate packets. The decoder continues with the next packet.
             self._bad_packets += 1
             if self._bad_packets > _MAX_BAD_PACKETS:
                 raise CaptureError(CaptureErrorCode.UNDECODABLE) from error

@@ -1,4 +1,4 @@
-"""Limits the time and the bytes until a camera connection's next frame."""
+"""Limits the time and the data until the next frame of a camera connection."""
 
 import socket
 import threading
@@ -11,30 +11,30 @@ from ingest.capture.rtsp_relay import RtspRelay
 from ingest.errors import CaptureError, CaptureErrorCode
 
 FRAME_SECONDS: Final = 90.0
-"""Maximum time without a frame, whatever else arrives. Some cameras send one frame per minute.
-Encoders that save bandwidth send key frames up to half a minute apart, and without a key frame
-nothing can be decoded."""
+"""Maximum time without a frame, even if other data arrives. Some cameras send one frame per minute.
+Encoders that save bandwidth send key frames up to half a minute apart, and nothing can be decoded
+without a key frame."""
 
 KEY_FRAME_SECONDS: Final = 45.0
-"""The same while only key frames are decoded. Streams with a single key frame (intra refresh, an
-endless GOP) then show nothing more; a new connection decodes all frames again."""
+"""Maximum time without a frame while only key frames are decoded. Streams with a single key frame
+(intra refresh, an endless GOP) then show nothing more. A new connection decodes all frames."""
 
 BYTES_BETWEEN_FRAMES: Final = 32 * 1024 * 1024
-"""Maximum between two frames, and thus of what FFmpeg buffers for one: ten seconds of 25 Mbit/s
-before a key frame, or the largest JPEG (40 Mpx) at 0.8 bytes per pixel."""
+"""Maximum data between two frames, which FFmpeg buffers: ten seconds of 25 Mbit/s before a key
+frame, or the largest JPEG (40 Mpx) at 0.8 bytes per pixel."""
 
 
 class ConnectionDeadline:
     """Ends a connection that delivers no frame in time, or that was stopped.
 
     A socket's timeout restarts with each byte, so a peer that sends one byte at a time never
-    exceeds it, and FFmpeg has no such check. So all code that reads from a camera checks this
-    deadline. A reader uses one for all its connections, one at a time. Any thread can call
-    :meth:`stop`; all else is for the reader's thread.
+    exceeds it. FFmpeg does not limit the total time. So all code that reads from a camera checks
+    this deadline. A reader has one deadline for its successive connections. Any thread can call
+    :meth:`stop`; only the reader's thread can call the other methods.
     """
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
-        """``clock`` is monotonic, in seconds."""
+        """``clock`` returns monotonic time in seconds."""
         self._clock = clock
         self._lock = threading.Lock()
         self._is_stopped = False
@@ -47,12 +47,12 @@ class ConnectionDeadline:
         self._bytes = 0
 
     def start(self, open_seconds: float) -> None:
-        """Start a connection, which must be open within ``open_seconds``."""
+        """Start the deadline of a connection, which must be open within ``open_seconds``."""
         self.expired_with = None
         self._expect(CaptureErrorCode.UNREACHABLE, open_seconds)
 
     def await_frame(self, *, key_frame: bool = False) -> None:
-        """Restart the time until the next frame, after the opening or a frame.
+        """Restart the time limit for the next frame. Called after opening and after each frame.
 
         ``key_frame``: only key frames are decoded.
         """
@@ -64,20 +64,20 @@ class ConnectionDeadline:
             self._is_stopped = True
             if self._waiting_socket is not None:
                 with suppress(OSError):
-                    # Not ssl's shutdown, which drops the cipher that the reader's thread is using.
+                    # ssl's own shutdown would drop the cipher that the reader's thread is using.
                     socket.socket.shutdown(self._waiting_socket, socket.SHUT_RDWR)
             if self._relay is not None:
                 self._relay.close()
 
     def close_on_stop(self, relay: RtspRelay) -> None:
-        """Make :meth:`stop` close this relay, instead of the previous one, which has ended."""
+        """Make :meth:`stop` close this relay. The previous relay has already ended."""
         with self._lock:
             self._relay = relay
             if self._is_stopped:
                 relay.close()
 
     def check(self) -> None:
-        """Check that the connection can continue.
+        """Raise an error if the connection cannot continue.
 
         Raises:
             CaptureError: the connection timed out or was stopped.
@@ -85,7 +85,7 @@ class ConnectionDeadline:
         self.remaining_seconds(FRAME_SECONDS)
 
     def remaining_seconds(self, limit_seconds: float) -> float:
-        """Return the time for the next step, at most ``limit_seconds``.
+        """Return the remaining time, at most ``limit_seconds``.
 
         Raises:
             CaptureError: the connection timed out or was stopped.
@@ -123,7 +123,7 @@ class ConnectionDeadline:
         """Count received bytes.
 
         Raises:
-            CaptureError: too many bytes without a frame.
+            CaptureError: too many bytes were received without a frame.
         """
         self._bytes += size_bytes
         if self._bytes > BYTES_BETWEEN_FRAMES:

@@ -1,4 +1,4 @@
-"""Reduces the decoding of streams on a machine that is too slow for all frames."""
+"""Reduces decoding if the machine is too slow to decode all frames of a stream."""
 
 from enum import Enum
 from typing import Final
@@ -8,16 +8,16 @@ _FAR_BEHIND_MS: Final = 1_500
 _CAUGHT_UP_MS: Final = 300
 
 _TOLERANCE_SECONDS: Final = 1.0
-"""A backlog of some seconds on the network is decoded in less time (4 ms per frame at 1080p); only
-a machine that is too slow lags for longer."""
+"""Network backlogs of a few seconds are decoded in less time (4 ms per frame at 1080p). Only a
+machine that is too slow lags for longer."""
 
 
 _BACKLOG_SECONDS: Final = 20.0
-"""After held-back frames were decoded, the stream's lag is ignored for at most this time."""
+"""Maximum time for which the stream's lag is ignored after held-back frames were decoded."""
 
 
 class DecodeEffort(Enum):
-    """The frames that are decoded; values are FFmpeg's ``skip_frame``."""
+    """The frames that are decoded. Values are FFmpeg's ``skip_frame`` options."""
 
     ALL = "DEFAULT"
     REFERENCES = "NONREF"
@@ -28,8 +28,8 @@ class DecodeControl:
     """Decodes fewer frames of a stream that lags, and all frames once it has caught up.
 
     Skipping frames that no other frame references loses only those frames. Skipping all but key
-    frames is the last resort; full decoding then resumes at a key frame, because the frames before
-    it reference skipped ones.
+    frames is the last resort. Full decoding then resumes at a key frame, because the frames before
+    it reference skipped frames.
     """
 
     def __init__(self) -> None:
@@ -37,7 +37,7 @@ class DecodeControl:
         self._behind_since_seconds: float | None = None
         self._backlog_end_seconds = 0.0
         self.backlog_ms = 0.0
-        """Delay with which the last held-back frame was decoded; 0 once the stream caught up."""
+        """Delay with which the last held-back frame was decoded, or 0 once the lag is gone."""
 
     def held_back(self, late_ms: float, now_seconds: float) -> None:
         """Record that a held-back frame was decoded ``late_ms`` after its arrival.
@@ -50,7 +50,7 @@ class DecodeControl:
     def next(self, lag_ms: float, at_keyframe: bool, now_seconds: float) -> DecodeEffort:
         """Return what to decode next.
 
-        ``lag_ms`` is the stream's lag, ``now_seconds`` monotonic time.
+        ``lag_ms`` is the stream's lag, and ``now_seconds`` is monotonic time.
         """
         if lag_ms < _CAUGHT_UP_MS or now_seconds >= self._backlog_end_seconds:
             self.backlog_ms = 0.0

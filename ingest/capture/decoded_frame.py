@@ -1,4 +1,4 @@
-"""Decoded frames, and their grey and JPEG images."""
+"""Decoded frames, and their conversion to grey and JPEG images."""
 
 from dataclasses import dataclass
 from typing import Final
@@ -16,7 +16,7 @@ from ingest.clocks import Instant
 
 _GREY_HEIGHT_PX: Final = 100
 _GREY_MAX_WIDTH_PX: Final = 1_000
-"""Limits panoramas: a frame of 4096 x 1 px took 809 MiB when only the height was limited."""
+"""Protects against very wide frames: 4096 x 1 px took 809 MiB when only the height was limited."""
 
 _STRIDED_HEIGHT_PX: Final = 270
 """Frames are first subsampled to about this height, then averaged: 0.35 ms at 1080p instead of
@@ -29,12 +29,12 @@ _PLAIN_CONVERSIONS: Final = {
     "nv12": cv2.COLOR_YUV2BGR_NV12,
 }
 
-# Each camera has a thread, so OpenCV needs no threads.
+# Each camera has a thread, so OpenCV needs no additional threads.
 cv2.setNumThreads(1)
 
 
 class DecodedFrame:
-    """A decoded frame, converted only on request."""
+    """A decoded frame, which is converted only on request."""
 
     __slots__ = ("_frame", "decoder")
 
@@ -54,7 +54,7 @@ class DecodedFrame:
         return int(self._frame.height)
 
     def grey(self) -> GreyImage:
-        """Return the brightness, 100 px high and at most 1,000 px wide."""
+        """Return the brightness image, 100 px high and at most 1,000 px wide."""
         brightness = self._brightness()
         height_px, width_px = brightness.shape
         step = max(1, height_px // _STRIDED_HEIGHT_PX)
@@ -66,7 +66,7 @@ class DecodedFrame:
     def jpeg(self, quality: int, max_width_px: int = 0) -> EncodedImage:
         """Return the frame as JPEG, scaled down to ``max_width_px`` if it is wider (0: no limit).
 
-        ``quality`` is libjpeg's, 1 to 100.
+        ``quality`` is libjpeg's quality, 1 to 100.
         """
         image = self._bgr(max_width_px)
         coded, data = cv2.imencode(".jpg", image, [cv2.IMWRITE_JPEG_QUALITY, quality])
@@ -109,9 +109,9 @@ class StreamFrame:
     """One decoded frame.
 
     ``stream_seconds`` is its time within the stream (None: the stream has no times),
-    ``sender_start_ms`` the Unix time of the stream's zero by the camera's clock, ``arrival`` the
-    arrival of its packet. ``is_lone_key_frame``: decoded alone, because the scene is still and all
-    other frames are held back. ``was_held_back``: one of these other frames.
+    ``sender_start_ms`` the Unix time of the stream's zero by the camera's clock, and ``arrival``
+    the arrival time of its packet. ``is_lone_key_frame``: the frame was decoded alone, because the
+    scene is still and all other frames are held back. ``was_held_back``: the frame was held back.
     """
 
     decoded: DecodedFrame

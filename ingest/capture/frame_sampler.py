@@ -28,7 +28,7 @@ class FrameSampler:
         sample_fps: float,
         report: Callable[[Report], None],
     ) -> None:
-        """``number`` is the capture's number; ``report`` never waits."""
+        """``number`` identifies the capture. ``report`` must not block."""
         self._number = number
         self._settings = settings
         self._report = report
@@ -69,7 +69,8 @@ class FrameSampler:
     def process_key_frame(self, frame: DecodedFrame, captured_ms: int, arrival: Instant) -> None:
         """Process a key frame of a stream whose other frames are held back.
 
-        If something moves (:attr:`is_still` is False), they follow, and then this frame again.
+        If something moves (:attr:`is_still` is False), the other frames follow, and then this frame
+        again.
         """
         self._decoded += 1
         try:
@@ -77,7 +78,7 @@ class FrameSampler:
                 self.is_still = False
                 return
         except Exception:
-            # Process it like any other frame, which handles the error.
+            # Process it like any other frame, so that the error is handled.
             self.is_still = False
             return
         self._attempt(frame, captured_ms, arrival, is_known_still=True)
@@ -95,7 +96,7 @@ class FrameSampler:
             moves = not is_known_still and self._has_motion(frame, captured_ms)
             self._send(frame, moves, captured_ms, arrival)
         except Exception:
-            # For example, out of memory. Continue with the next frame.
+            # For example, memory is exhausted. Continue with the next frame.
             self._failed += 1
             if arrival.seconds >= self._log_due_seconds:
                 self._log_due_seconds = arrival.seconds + _LOG_FAILURE_SECONDS

@@ -1,4 +1,4 @@
-"""Decoding by the machine's video hardware, if available and configured."""
+"""Selects the machine's video hardware for decoding, if it is available and configured."""
 
 from dataclasses import dataclass
 from typing import Final
@@ -18,18 +18,18 @@ _CODEC: Final = "h264"
 """Codec that every video decoding device supports."""
 
 _DOWNLOADED_FORMATS: Final = frozenset({"nv12", "p010le", "p012le", "p016le", "nv16", "p210le"})
-"""Pixel formats of frames from devices; FFmpeg's software decoders for cameras use none of them."""
+"""Pixel formats of frames from devices. FFmpeg's software decoders for cameras do not use them."""
 
 
 @dataclass(frozen=True)
 class VideoDevice:
-    """A device by FFmpeg's name of its kind, and its own name (empty: the first of the kind)."""
+    """A device: FFmpeg's name of the kind, and the device's name (empty: the first one)."""
 
     kind: str
     name: str = ""
 
     def decoding(self) -> HWAccel:
-        """Return the argument for ``av.open``. The CPU decodes streams that the device cannot."""
+        """Return the argument for ``av.open``. The CPU decodes if the device cannot."""
         return HWAccel(self.kind, self.name or None, allow_software_fallback=True)
 
     def opens(self) -> bool:
@@ -45,7 +45,7 @@ class VideoDevice:
 def find_device(setting: str) -> VideoDevice | None:
     """Return the device for ``KIND``, ``KIND:DEVICE``, ``auto`` or ``off``.
 
-    Return None if there is none or it cannot be opened; then the CPU decodes.
+    Return None if there is no device or it cannot be opened. The CPU then decodes.
     """
     if setting == OFF:
         return None
@@ -57,7 +57,7 @@ def find_device(setting: str) -> VideoDevice | None:
 
 
 class DecodingChoice:
-    """Decoder of one camera: a device while it works, then the CPU. Not thread-safe."""
+    """Chooses the decoder of a camera: a device until it fails, then the CPU. Not thread-safe."""
 
     def __init__(self, device: VideoDevice | None) -> None:
         self._device = device

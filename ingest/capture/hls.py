@@ -16,25 +16,25 @@ from ingest.capture.http_source import HttpBody, HttpSource
 from ingest.errors import CaptureError, CaptureErrorCode
 
 _HEAD_BYTES: Final = 4_096
-"""Bytes that identify a segment; they contain the time of its first frame."""
+"""Number of bytes that identify a segment. They contain the time of the first frame."""
 
 _MAX_ENTRIES: Final = 256
-"""Maximum number of a playlist's other URLs. A day's entries take too long to process at each
-change."""
+"""Maximum number of other URLs in a playlist. Processing a day's entries at each change takes too
+long."""
 
 _MAX_DIGITS: Final = 19
 _OTHERS: Final = ("#EXT-X-MAP:", "#EXT-X-KEY:")
 _URI: Final = re.compile(r'URI="([^"]*)"')
 
 _REMEMBERED_SEGMENTS: Final = 32
-"""FFmpeg opens the last segment of each rendition of a playlist."""
+"""Several segments, because FFmpeg opens the last segment of each rendition of a playlist."""
 
 
 class ReadableBody(Protocol):
-    """The body of a response (see :class:`ingest.capture.http_source.HttpBody`)."""
+    """A response body (see :class:`ingest.capture.http_source.HttpBody`)."""
 
     def read(self, size: int) -> bytes:
-        """Return available bytes, empty at the end."""
+        """Return the available bytes, or no bytes at the end."""
 
     def close(self) -> None:
         """Close the connection."""
@@ -42,10 +42,10 @@ class ReadableBody(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class MediaPlaylist:
-    """A media playlist: number of its last segment, and whether it is finished.
+    """A media playlist: the number of the last segment, and whether the playlist is finished.
 
-    ``other_urls`` are its URLs other than segments, the same on every connection: a format's
-    header, a key.
+    ``other_urls`` are the URLs of files other than segments, such as a header or a key. These URLs
+    are the same on every connection.
 
     **Source:** RFC 8216, section 4.3.
     """
@@ -80,7 +80,7 @@ class _Played:
 
 @dataclass(slots=True)
 class _PlaylistConnection:
-    """State of one connection; its playlist is the first one with segments."""
+    """State of one connection. Its playlist is the first playlist with segments."""
 
     playlist_url: str | None = None
     last_sequence: int | None = None
@@ -91,15 +91,15 @@ class _PlaylistConnection:
 
 
 class PlayedSegments:
-    """Remembers the last segments of one camera's earlier connections. In its reader's thread.
+    """Remembers the last segments of a camera's earlier connections. Used by its reader's thread.
 
-    A segment is recognised by its number in the playlist and by its content: names can change with
+    A segment is recognised by its number in the playlist and by its content. Names can change with
     each connection, numbers restart with the encoder, and some cameras write new content under the
     same number.
     """
 
     def __init__(self) -> None:
-        """Start with nothing played."""
+        """Create a memory without segments."""
         self._before: _Played | None = None
         self._was_live = False
         self._connection = _PlaylistConnection()
@@ -115,16 +115,16 @@ class PlayedSegments:
 
     @property
     def is_old(self) -> bool:
-        """Whether all segments of this connection were played on an earlier one.
+        """Whether all segments of this connection were played on an earlier connection.
 
-        Always False for a recording, whose playlist was finished from the start.
+        Always False for a recording, whose playlist is finished from the start.
         """
         connection = self._connection
         return self._was_live and connection.last_sequence is not None and not connection.has_news
 
     @property
     def is_over(self) -> bool:
-        """Whether a live camera has finished its playlist; FFmpeg would play all of it."""
+        """Whether a live camera has finished its playlist. FFmpeg would play the whole playlist."""
         return self._was_live and self._connection.is_finished_from_start
 
     def playlist(self, url: str, text: str) -> None:
@@ -143,7 +143,7 @@ class PlayedSegments:
                 connection.has_news = True
 
     def segment(self, url: str, body: ReadableBody) -> ReadableBody:
-        """Return the body of a file that is not a playlist; track a segment's start and end."""
+        """Return the body of a file that is not a playlist. Track the start and end of segments."""
         named = self._connection.other_urls
         if not named or any(url in urls for urls in named.values()):
             return body
@@ -155,7 +155,7 @@ class PlayedSegments:
 
 
 class _SegmentBody:
-    """A segment that reports its digest at the start, and again when it was read to the end."""
+    """A segment that reports its digest at the start, and again after it was read to the end."""
 
     def __init__(
         self, body: ReadableBody, begun: Callable[[bytes], None], played: Callable[[bytes], None]
@@ -185,13 +185,13 @@ class _SegmentBody:
 
 
 _FIRST_LINE: Final = b"#EXTM3U"
-"""FFmpeg only treats files with this first line as playlists (RFC 8216, section 4.3.1.1)."""
+"""First line of all files that FFmpeg treats as playlists (RFC 8216, section 4.3.1.1)."""
 
 _MAX_BYTES: Final = 2 * 1024 * 1024
-"""Six hours of 2 s segments with names of 180 bytes. FFmpeg needs 13 times a playlist's size."""
+"""Six hours of 2 s segments with 180-byte names. FFmpeg needs 13 times the playlist's size."""
 
 _MAX_RENDITIONS: Final = 64
-"""FFmpeg reads all renditions and stores 11 kB for each; a playlist can list further ones."""
+"""FFmpeg reads all renditions and stores 11 kB for each. A playlist can list more playlists."""
 
 _READ_BYTES: Final = 65_536
 
@@ -206,10 +206,10 @@ class PlaylistSource:
         self._renditions = 0
 
     def open(self, url: str) -> ReadableBody:
-        """Return the body at a URL. A playlist is read to the end first.
+        """Return the body at a URL. Playlists are first read to the end.
 
         Raises:
-            CaptureError: the URL cannot be opened, or its playlist is too large.
+            CaptureError: the URL cannot be opened, or the playlist is too large.
         """
         body = self._source.open(url)
         try:
@@ -240,7 +240,7 @@ class PrefixedBody:
         self._rest = rest
 
     def read(self, size: int) -> bytes:
-        """Return at most ``size`` bytes, empty at the end.
+        """Return at most ``size`` bytes, or no bytes at the end.
 
         Raises:
             CaptureError: the camera timed out or closed the connection.
@@ -256,7 +256,7 @@ class PrefixedBody:
 
 
 def _read(body: HttpBody, minimum_bytes: int) -> bytes:
-    """Return the first ``minimum_bytes``, or all bytes if there are fewer."""
+    """Return at least ``minimum_bytes``, or all bytes if there are fewer."""
     parts: list[bytes] = []
     missing = minimum_bytes
     while missing > 0 and (part := body.read(min(_READ_BYTES, missing))):

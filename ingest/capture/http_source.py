@@ -1,8 +1,8 @@
 """Reads HTTP cameras, and checks each connection.
 
-FFmpeg's HTTP client follows redirects and playlists to any destination. Here each URL (the first
-one, a redirect's and a playlist entry's) must pass the rules for stream URLs, and the connection
-uses the checked IP address. Received bytes and waiting times are limited
+FFmpeg's HTTP client follows redirects and playlists to any destination. Here, each URL (the stream
+URL, and the URLs in redirects and playlists) must pass the rules for stream URLs, and the
+connection uses the checked IP address. Received bytes and waiting times are limited
 (:mod:`ingest.capture.deadline`).
 """
 
@@ -37,16 +37,16 @@ class HttpBody:
         self.media_type = response.headers.get_content_type()
 
     def read(self, size: int) -> bytes:
-        """Return available bytes, at most ``size``; empty at the end and after an error.
+        """Return the available bytes, at most ``size``, or no bytes at the end and after an error.
 
         Raises:
             CaptureError: the camera timed out or closed the connection, or the capture was stopped.
         """
-        # PyAV raises the first error when FFmpeg returns, and prints each later one.
+        # PyAV raises the first error when FFmpeg returns, and prints each later error.
         if self._is_broken:
             return b""
         try:
-            # Not read(), which waits for ``size`` bytes: a second with a slow stream.
+            # read() would wait for ``size`` bytes: a second with a slow stream.
             return self._response.read1(size)
         except CaptureError:
             self._is_broken = True
@@ -75,7 +75,7 @@ class HttpSource:
         """``text`` is the stream URL, including the user name and password, if any.
 
         ``timeout_seconds`` limits each wait for the camera. ``ca_file`` contains the certificates
-        that verify the camera's certificate; empty: it is not verified.
+        that verify the camera's certificate. If empty, the camera's certificate is not verified.
         """
         self.url, user, password = _without_user(text)
         self._rules = rules
@@ -89,7 +89,7 @@ class HttpSource:
         """Return the body at a URL, after redirects and authentication.
 
         Raises:
-            CaptureError: the URL is forbidden, does not respond or responds with an error.
+            CaptureError: the URL is forbidden, or the server does not respond or returns an error.
         """
         self._check(url)
         self._answers.clear()
@@ -132,7 +132,7 @@ class HttpSource:
     def _make_opener(self, user: str | None, password: str) -> urllib.request.OpenerDirector:
         passwords = urllib.request.HTTPPasswordMgrWithDefaultRealm()
         if user is not None:
-            # Only for this host and port: a redirect to another does not get the password.
+            # Only this host and port get the password, not other targets of a redirect.
             passwords.add_password(None, _origin(self.url), user, password)
         opener = urllib.request.OpenerDirector()
         for handler in (
@@ -187,7 +187,7 @@ class _CheckedConnection(http.client.HTTPConnection):
         self._rules = rules
         self._deadline = deadline
         self._timeout_seconds: float = options["timeout"]
-        # Below http.client, which reads headers, chunk lengths and trailers without checks.
+        # Check below http.client, which reads headers, chunk lengths and trailers unchecked.
         self.response_class = self._respond  # type: ignore[assignment]
 
     def connect(self) -> None:
@@ -276,7 +276,7 @@ class _RedirectHandler(urllib.request.HTTPRedirectHandler):
 
 @cache
 def tls_context(ca_file: str) -> ssl.SSLContext:
-    """Return a TLS context that verifies certificates only if there is a CA file.
+    """Return a TLS context. It verifies certificates only if there is a CA file.
 
     Most cameras have self-signed certificates. Used for both rtsps and https cameras.
     """

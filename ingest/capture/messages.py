@@ -1,6 +1,6 @@
 """Messages between an ingest worker and its capture processes: settings, commands, reports.
 
-This module needs neither FFmpeg nor OpenCV, which the worker does not import.
+This module must not import FFmpeg or OpenCV, which the worker does not load.
 """
 
 from collections.abc import Callable
@@ -19,8 +19,8 @@ from ingest.errors import CaptureErrorCode
 class CaptureLimits:
     """Timeouts, decoder threads per stream, and trusted certificates.
 
-    ``ca_file`` contains the certificates (PEM) that verify cameras' certificates; empty: they are
-    not verified.
+    ``ca_file`` contains the certificates (PEM) that verify cameras' certificates. If it is empty,
+    cameras' certificates are not verified.
     """
 
     open_timeout_seconds: float
@@ -31,7 +31,7 @@ class CaptureLimits:
 
 @dataclass(frozen=True, kw_only=True)
 class ReaderSettings:
-    """Allowed addresses, timeouts, and pauses between connections.
+    """Settings of a reader: allowed addresses, timeouts, and pauses between connections.
 
     ``hardware`` selects the decoder (:func:`ingest.capture.hardware.find_device`).
     """
@@ -52,9 +52,9 @@ class MotionRules:
 
 @dataclass(frozen=True, kw_only=True)
 class FrameSettings:
-    """Processing of decoded frames. A ``max_width_px`` of 0 means no limit.
+    """Settings for processing decoded frames. A ``max_width_px`` of 0 means no limit.
 
-    ``may_reduce``: only key frames of a live stream are decoded while nothing moves.
+    If ``may_reduce``, only key frames of a live stream are decoded while nothing moves.
     """
 
     motion: MotionRules | None
@@ -67,7 +67,7 @@ class FrameSettings:
 class Configure(msgspec.Struct, frozen=True, kw_only=True, tag=True):
     """The first command: the settings for all cameras of a process.
 
-    ``memory_bytes`` is the maximum memory in addition to the process's initial size.
+    ``memory_bytes`` is the maximum memory beyond the process's initial size.
     """
 
     reader: ReaderSettings
@@ -88,7 +88,7 @@ class Start(msgspec.Struct, frozen=True, kw_only=True, tag=True):
 
 
 class Update(msgspec.Struct, frozen=True, kw_only=True, tag=True):
-    """Change the sample rate."""
+    """Change the sample rate of a capture."""
 
     number: int
     sample_fps: float
@@ -124,7 +124,7 @@ class Moment(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Running(msgspec.Struct, frozen=True, kw_only=True, tag=True):
-    """A capture's thread, which identifies the cause of a crash. ``thread_id`` is pthread's."""
+    """A capture's thread, which identifies the cause of a crash. ``thread_id`` is a pthread ID."""
 
     number: int
     thread_id: int
@@ -137,9 +137,9 @@ class Connected(msgspec.Struct, frozen=True, kw_only=True, tag=True):
 
 
 class Sampled(msgspec.Struct, frozen=True, kw_only=True, tag=True):
-    """A sampled frame as JPEG: it shows motion, is the new snapshot, or both.
+    """A sampled frame as JPEG. The frame shows motion, is the new snapshot, or both.
 
-    ``width_px`` is the captured frame's width, before scaling.
+    ``width_px`` is the width of the captured frame, before scaling.
     """
 
     number: int
@@ -154,9 +154,10 @@ class StatusReport(msgspec.Struct, frozen=True, kw_only=True, tag=True):
     """Progress of a stream: its latest frame, and counts of frames since the previous report.
 
     All frames up to ``settled`` have been reported. ``still`` counts sampled frames without motion;
-    ``is_still``: the last one had none. ``holds_back``: frames after ``settled`` are waiting and
-    are only decoded if something moves. ``decoder`` is :data:`ingest.capture.hardware.SOFTWARE` or
-    the kind of a device. ``alive_seconds``: arrival of the last packet (monotonic).
+    ``is_still``: the last sampled frame had no motion. ``holds_back``: frames after ``settled`` are
+    waiting and are only decoded if something moves. ``decoder`` is
+    :data:`ingest.capture.hardware.SOFTWARE` or the kind of a device. ``alive_seconds`` is the
+    arrival time of the last packet (monotonic).
     """
 
     number: int
@@ -173,21 +174,21 @@ class StatusReport(msgspec.Struct, frozen=True, kw_only=True, tag=True):
 
 
 class Dropped(msgspec.Struct, frozen=True, kw_only=True, tag=True):
-    """Frames that were dropped because the worker was too slow."""
+    """Number of frames that were dropped because the worker was too slow."""
 
     number: int
     count: int
 
 
 class Disconnected(msgspec.Struct, frozen=True, kw_only=True, tag=True):
-    """The connection failed or ended, and will be retried. ``fault`` names a CaptureErrorCode."""
+    """The connection failed or ended. A new attempt follows. ``fault`` names a CaptureErrorCode."""
 
     number: int
     fault: str
 
     @property
     def code(self) -> CaptureErrorCode:
-        """The reason; INTERNAL for an unknown name."""
+        """The reason, or INTERNAL for an unknown name."""
         return CaptureErrorCode.__members__.get(self.fault, CaptureErrorCode.INTERNAL)
 
 
@@ -205,7 +206,7 @@ Report = Running | Connected | Sampled | StatusReport | Dropped | Disconnected |
 
 LENGTH_BYTES: Final = 4
 MAX_REPORT_BYTES: Final = 64 * 1024 * 1024
-"""The largest frame (40 megapixels), as a JPEG of the best quality, takes half of this."""
+"""The largest frame (40 megapixels) takes half of this, as a JPEG of the best quality."""
 
 
 def _as_text(value: object) -> object:
@@ -228,18 +229,18 @@ _reports: Final[msgspec.msgpack.Decoder[Report]] = msgspec.msgpack.Decoder(Repor
 
 
 def framed(message: Command | Report) -> bytes:
-    """Return a message as sent: its length, then its content."""
+    """Return the bytes to send for a message: the length, then the content."""
     body = _encoder.encode(message)
     return len(body).to_bytes(LENGTH_BYTES, "big") + body
 
 
 def read_command(read_exactly: Callable[[int], bytes]) -> Command:
-    """Return the next command. Errors of ``read_exactly`` pass through."""
+    """Return the next command. Errors of ``read_exactly`` are not handled."""
     return _commands.decode(read_exactly(_length(read_exactly)))
 
 
 def read_report(read_exactly: Callable[[int], bytes]) -> Report:
-    """Return the next report. It is not trusted, because its process decodes untrusted data.
+    """Return the next report. Treat it as untrusted: the process that sent it decodes such data.
 
     Raises:
         msgspec.MsgspecError: the data is not a report.

@@ -32,7 +32,7 @@ from ingest.clocks import Clock
 from ingest.errors import CaptureError, CaptureErrorCode
 
 _ALMOST: Final = 0.95
-"""An attempt that fails after this fraction of its timeout counts as timed out."""
+"""An attempt that fails after this fraction of the timeout counts as timed out."""
 
 _FILE_OPTIONS: Final = {
     **DECODER_OPTIONS,
@@ -46,7 +46,7 @@ _RTSP_OPTIONS: Final = {
     # FFmpeg only connects to the relay, which connects to the camera.
     "protocol_whitelist": "rtsp,rtp,tcp",
     "fflags": "nobuffer",
-    # Otherwise FFmpeg reads 20 frames to estimate the frame rate: 1.2 s instead of 0.4 s to open.
+    # Otherwise, FFmpeg reads 20 frames to estimate the frame rate: opening takes 1.2 s, not 0.4 s.
     "fpsprobesize": "0",
 }
 _MAX_REDIRECTS: Final = 3
@@ -60,7 +60,7 @@ _PLAYLIST_OPTIONS: Final = {
     **DECODER_OPTIONS,
     "format_whitelist": "hls,mpegts,mov,mp4,aac,webvtt",
     "protocol_whitelist": "http,https",
-    # Every URL must be opened by HttpSource, one by one.
+    # HttpSource must open each URL, one at a time.
     "http_persistent": "0",
     "http_multiple": "0",
     "http_seekable": "0",
@@ -83,21 +83,21 @@ def open_stream(
 ) -> CameraStream:
     """Connect to a camera before the deadline.
 
-    ``played`` contains the segments of earlier connections, and is updated by this one. ``now`` is
-    the clock for arriving packets. The CPU decodes streams that ``device`` cannot.
+    ``played`` contains the segments of earlier connections; this connection updates it. ``now`` is
+    the clock for arriving packets. If ``device`` cannot decode the stream, the CPU does.
 
     Raises:
         CaptureError: the camera cannot be reached, rejects the connection or has no video.
     """
     started = time.monotonic()
     played = played or PlayedSegments()
-    # Twice, like FFmpeg's own connections: to connect, and to detect the format.
+    # Twice the time, as for FFmpeg's own connections: to connect, and to detect the format.
     deadline.start(2 * limits.open_timeout_seconds)
     try:
         opened = _Opening(url, rules, limits, deadline, played, device).open()
     except (av.error.FFmpegError, OSError, ValueError) as error:
         timed_out = time.monotonic() - started >= limits.open_timeout_seconds * _ALMOST
-        # Without its cause: FFmpeg's errors contain the URL.
+        # Raise without the cause: FFmpeg's errors contain the URL.
         code = deadline.expired_with or _opening_error_code(error, url.scheme, timed_out)
         raise CaptureError(code) from None
     return CameraStream(opened, limits.decoder_threads, deadline, played, now, device)
@@ -105,7 +105,7 @@ def open_stream(
 
 @dataclass(frozen=True)
 class _Opening:
-    """One attempt to open a stream. Errors of FFmpeg, sockets and files pass through."""
+    """One attempt to open a stream. Errors of FFmpeg, sockets and files are not handled."""
 
     url: StreamUrl
     rules: StreamUrlRules
@@ -160,7 +160,7 @@ class _Opening:
         """Connect to a camera at a checked IP address, over TLS for rtsps.
 
         Raises:
-            CaptureError: the address is forbidden, or the certificate cannot be verified.
+            CaptureError: the IP address is forbidden, or the certificate cannot be verified.
             OSError: the camera cannot be reached.
         """
         address = resolve(url.host, url.port, self.rules)
@@ -244,7 +244,7 @@ def _at_relay(url: StreamUrl, port: int) -> str:
 
 
 def _redirected(url: StreamUrl, text: str, rules: StreamUrlRules) -> StreamUrl:
-    """Return the target of a camera's redirect, checked like the camera's own URL.
+    """Return the target of a camera's redirect, checked like the stream URL.
 
     Raises:
         CaptureError: the target is forbidden, or not a valid stream URL.
@@ -255,7 +255,7 @@ def _redirected(url: StreamUrl, text: str, rules: StreamUrlRules) -> StreamUrl:
         is_malformed = error.code == "stream_url_malformed"
         code = CaptureErrorCode.NO_STREAM if is_malformed else CaptureErrorCode.FORBIDDEN
         raise CaptureError(code) from None
-    # From TLS only to TLS, so that the target must also prove its identity.
+    # TLS must redirect to TLS, so that the target must also prove its identity.
     allowed = {StreamScheme.RTSPS, url.scheme}
     if target.scheme not in allowed & {StreamScheme.RTSP, StreamScheme.RTSPS}:
         raise CaptureError(CaptureErrorCode.FORBIDDEN)

@@ -1,16 +1,16 @@
 """Detects motion in a stream from the sizes of its packets, without decoding them.
 
-Only the key frames of a still scene are decoded. Motion makes the frames between them larger than
-the scene's noise does. Full decoding then resumes without waiting for the next key frame. No I/O;
-packets are stored elsewhere (see :mod:`ingest.capture.camera_stream`).
+Only the key frames of a still scene are decoded. Motion makes the packets between key frames larger
+than noise does. Full decoding then resumes without waiting for the next key frame. No I/O: packets
+are stored elsewhere (see :mod:`ingest.capture.camera_stream`).
 """
 
 from typing import Final
 
 _MAX_PLACES: Final = 512
-"""Positions after a key frame that have separate levels. Encoders refine the image after a key
-frame, so the typical packet size depends on the position. Sizes of a still scene only differ from
-it by some hundredths."""
+"""Number of positions after a key frame with separate levels. Encoders refine the image after a key
+frame, so the typical packet size depends on the position. In a still scene, sizes only differ from
+the typical size by a few hundredths."""
 
 _LEVEL_SHARE: Final = 0.25
 """Weight of the newest size in the moving average of its position: about four GOPs."""
@@ -24,15 +24,15 @@ _MIN_FRAMES: Final = 75
 
 _SLACK: Final = 1.0
 _RISE: Final = 10.0
-"""Threshold for full decoding: the sum of the sizes' excess over their levels, each minus a slack,
-in mean deviations of the scene's sizes. A false alarm costs the decoding of a GOP. A miss costs the
-time until the next key frame, and vehicles that pass between two key frames.
+"""Threshold for full decoding: the sum of each size's excess over its level, minus a slack, in mean
+deviations of the scene's sizes. A false alarm costs the decoding of a GOP. A miss costs the time
+until the next key frame, and loses vehicles that pass between two key frames.
 
 **Source:** Page, "Continuous inspection schemes", Biometrika 41 (1954): a cumulative sum detects a
-small lasting rise sooner than any single size does."""
+small lasting rise sooner than a test of single sizes does."""
 
 _MIN_DEVIATION: Final = 0.03
-"""Minimum, because constant bit rate encoders make all packets equally large."""
+"""Minimum deviation, because constant bit rate encoders make all packets equally large."""
 
 MAX_INTERVAL_SECONDS: Final = 12.0
 _MIN_INTERVAL_SECONDS: Final = 0.3
@@ -40,13 +40,13 @@ _OVERDUE: Final = 2.0
 
 
 class PacketSizeMonitor:
-    """State of one connection: its key frame interval, and sizes of other packets while still.
+    """State of a connection: key frame interval, and sizes of other packets in a still scene.
 
-    All times are arrival times (monotonic, in seconds), because a stream's own times can jump.
+    All times are arrival times (monotonic, in seconds), because a stream's timestamps can jump.
     """
 
     def __init__(self) -> None:
-        """Start without data."""
+        """Create a monitor for a new connection."""
         self._key_seconds: float | None = None
         self._latest_shown: int | None = None
         self._interval_seconds: float | None = None
@@ -58,8 +58,8 @@ class PacketSizeMonitor:
     def can_reduce(self) -> bool:
         """Return whether decoding can be reduced to key frames.
 
-        They must arrive regularly, neither too rarely nor too often, and the scene's noise must be
-        known.
+        Key frames must arrive regularly, neither too rarely nor too often, and the scene's noise
+        must be known.
         """
         interval = self._interval_seconds
         return (
@@ -72,11 +72,11 @@ class PacketSizeMonitor:
         )
 
     def distrust(self) -> None:
-        """Never reduce this connection again: its key frames are not real ones."""
+        """Never reduce decoding on this connection again: its key frames are not genuine."""
         self._is_distrusted = True
 
     def shown_at(self, time: int | None) -> None:
-        """Record the presentation time of a packet between key frames, in the stream's time.
+        """Record the presentation timestamp of a packet between key frames.
 
         If frames are reordered (B-frames), packet sizes vary too much to detect motion.
         """
@@ -108,7 +108,7 @@ class PacketSizeMonitor:
         place = min(self._place, _MAX_PLACES)
         self._place += 1
         self._frames += 1
-        # A new position starts with the level of the previous one.
+        # A new position starts with the level of the previous position.
         level = self._levels.get(place, self._levels.get(place - 1, float(size_bytes)))
         self._levels[place] = level + _LEVEL_SHARE * (size_bytes - level)
         difference = (size_bytes - level) / max(1.0, level)

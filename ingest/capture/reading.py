@@ -26,18 +26,18 @@ from ingest.errors import CaptureError, CaptureErrorCode
 log = structlog.get_logger(__name__)
 
 _STABLE_SECONDS = 30.0
-"""A connection that lasted this long resets the reconnection pause."""
+"""A connection that lasted for this time resets the reconnection pause."""
 
 _RECONNECT_SPREAD = (0.75, 1.25)
-"""Spreads the reconnections of cameras whose network switch was restarted."""
+"""Range of a random factor that spreads the reconnections after a network switch restarts."""
 
 _LOOP_GAP_SECONDS: Final = 0.04
-"""Interval between the last frame of a file and the first one of its repetition."""
+"""Interval between the last frame of a file and the first frame of its repetition."""
 
 
 @dataclass(frozen=True, slots=True)
 class StreamOpened:
-    """The connection is open; its first frame follows."""
+    """The connection is open, and its first frame follows."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,8 +45,8 @@ class CapturedFrame:
     """One frame of a camera.
 
     ``stream_seconds`` is its time within the stream, or its arrival (monotonic) if the stream has
-    no times. ``captured_ms`` is Unix time (UTC), never after ``arrival``. ``is_lone_key_frame`` and
-    ``was_held_back``: see :class:`ingest.capture.decoded_frame.StreamFrame`.
+    no times. ``captured_ms`` is Unix time (UTC), never after ``arrival``. For ``is_lone_key_frame``
+    and ``was_held_back``, see :class:`ingest.capture.decoded_frame.StreamFrame`.
     """
 
     frame: DecodedFrame
@@ -78,9 +78,9 @@ class _ReaderContext:
 
 
 class FrameReader:
-    """Reads one stream URL until it is stopped, and reconnects after failures.
+    """Reads a stream URL until the reader is stopped, and reconnects after failures.
 
-    A separate thread iterates over :meth:`connections`; other threads use all other methods.
+    A separate thread iterates over :meth:`connections`. Other threads call the other methods.
     """
 
     def __init__(
@@ -91,7 +91,7 @@ class FrameReader:
         now: Clock,
         device: VideoDevice | None = None,
     ) -> None:
-        """Prepare reading; :meth:`start` starts the thread, whose name is ``name``."""
+        """Prepare reading. :meth:`start` starts the thread, which is named ``name``."""
         self._context = _ReaderContext(
             name=name,
             url=url,
@@ -113,14 +113,14 @@ class FrameReader:
         )
 
     def start(self, follow: Callable[["FrameReader"], None]) -> None:
-        """Start the thread. It calls ``follow`` once, which iterates over :meth:`connections`."""
+        """Start the thread. It calls ``follow``, which must iterate over :meth:`connections`."""
         self._thread = threading.Thread(
             target=follow, args=(self,), name=self._context.name, daemon=True
         )
         self._thread.start()
 
     def stop(self) -> None:
-        """Ask the thread to end, without waiting for it.
+        """Ask the thread to end, without waiting for its end.
 
         Pending reads over HTTP and RTSP are cancelled.
         """
@@ -128,7 +128,7 @@ class FrameReader:
         self._context.deadline.stop()
 
     def join(self, timeout_seconds: float) -> bool:
-        """Wait for the thread's end; return whether it ended in time."""
+        """Wait for the thread to end. Return whether it ended in time."""
         if self._thread is None:
             return True
         self._thread.join(timeout_seconds)
@@ -154,9 +154,9 @@ class FrameReader:
 
 
 class CameraConnection:
-    """One connection from start to end; for a file, all its repetitions. In the reader's thread.
+    """One connection, or all repetitions of a file. Used by the reader's thread.
 
-    A context manager; iterate over it for the connection's events. An error in the connection or in
+    A context manager. Iterate over it for the connection's events. An error in the connection or in
     the body of the ``with`` is not raised, but stored as :attr:`error_code`.
     """
 
@@ -172,18 +172,18 @@ class CameraConnection:
         self._is_by_device = False
         self._events = self._read()
         self.error_code = CaptureErrorCode.ENDED
-        """The reason why it ended; also :attr:`CaptureErrorCode.ENDED` while it is open."""
+        """The reason why the connection ended; :attr:`CaptureErrorCode.ENDED` while it is open."""
 
     @property
     def is_stopped(self) -> bool:
-        """Whether the reader was stopped, so that the connection's end is not a failure."""
+        """Whether the reader was stopped. The end of the connection is then not a failure."""
         return self._context.stop.is_set()
 
     def reduce_decoding(self, is_still: bool) -> None:
-        """Set whether the frames so far are still; if so, only key frames of a live stream are
-        decoded (see :mod:`ingest.capture.camera_stream`).
+        """Set whether the scene is still. If it is, only key frames of a live stream are decoded
+        (see :mod:`ingest.capture.camera_stream`).
         """
-        # A stream played at its recorded speed is read in bursts between two key frames.
+        # A stream played at the recorded speed is read in bursts between key frames.
         if self._stream is not None and self._pacer is None:
             self._stream.reduce_decoding(is_still)
 
@@ -207,7 +207,7 @@ class CameraConnection:
             if self._is_by_device and error.code is CaptureErrorCode.UNDECODABLE:
                 self._context.decoding.disable()
         elif isinstance(error, Exception):
-            # Without the message: FFmpeg's errors contain the URL and its password.
+            # Omit the message: FFmpeg's errors contain the URL, including the password.
             log.error(
                 "stream_reader_failed",
                 reader=self._context.name,
@@ -266,7 +266,7 @@ class CameraConnection:
     def _captured(
         self, stream: CameraStream, frame: StreamFrame, seconds: float | None
     ) -> CapturedFrame | None:
-        """Return the frame with its times, or None if it is in the burst of a new connection."""
+        """Return the frame with its times, or None if it belongs to a new connection's burst."""
         arrival = frame.arrival if self._pacer is None else self._context.now()
         self._last_seconds = seconds
         if frame.was_held_back:

@@ -1,7 +1,7 @@
-"""Relays between FFmpeg and an RTSP camera, so that only the checked IP address is connected to.
+"""Relays between FFmpeg and an RTSP camera, so that FFmpeg only reaches the checked IP address.
 
 FFmpeg follows a camera's redirect (RFC 2326, section 11.3) to any destination, and verifies
-certificates differently. So FFmpeg connects to a local socket, and this relay connects to the
+certificates differently. So FFmpeg connects to a local socket, and the relay connects to the
 camera, over TLS for rtsps. Until the stream is open, the relay parses the camera's messages and
 forwards them in an unambiguous form. It never forwards a redirect.
 """
@@ -29,20 +29,21 @@ _LENGTH: Final = re.compile(rb"\d{1,7}")
 
 
 class AnswerReader:
-    """Parses a camera's messages until its stream is open. No I/O.
+    """Parses a camera's messages until the stream is open. No I/O.
 
     **Source:** RFC 2326, sections 4 (messages) and 10.12 (interleaved data).
     """
 
     def __init__(self) -> None:
-        """Start at the beginning of a message."""
+        """Create a parser at the start of a message."""
         self._begun = b""
         self._body_bytes = 0
         self.redirected_to: str | None = None
-        """Target of a redirect (empty: it had none), or None. Nothing is forwarded after it."""
+        """Target of a redirect, or None. Empty: the redirect has no target. Nothing is forwarded
+        after a redirect."""
 
     def add(self, data: bytes) -> bytes:
-        """Add received bytes and return those to forward: complete headers, and their bodies.
+        """Add received bytes, and return the bytes to forward: complete headers and their bodies.
 
         Raises:
             ValueError: the data is not RTSP.
@@ -62,7 +63,7 @@ class AnswerReader:
         return rest
 
     def _next_message(self) -> bytes | None:
-        """Return the next bytes to forward, or None if they are incomplete."""
+        """Return the next bytes to forward, or None until more data has been added."""
         if self._body_bytes:
             return self._cut(min(self._body_bytes, len(self._begun)), is_body=True)
         if self._begun.startswith(b"$"):
@@ -114,7 +115,7 @@ def _body_bytes(fields: list[re.Match[bytes]]) -> int:
 class RtspRelay:
     """One connection of FFmpeg to a camera. A separate thread forwards the data.
 
-    It ends when either side or :meth:`close` closes the connection.
+    The thread ends when either side or :meth:`close` closes the connection.
     """
 
     def __init__(self, camera: socket.socket) -> None:
@@ -140,22 +141,22 @@ class RtspRelay:
         return self._reader.redirected_to
 
     def opened(self) -> None:
-        """Record that the stream is open. From now on FFmpeg follows no redirect."""
+        """Record that the stream is open. FFmpeg then no longer follows redirects."""
         self._is_open = True
 
     def close(self) -> None:
-        """Close both connections, without waiting for the thread. Any thread."""
+        """Close both connections without waiting for the thread. Any thread can call this."""
         self._is_closed = True
         for connection in (self._listener, self._camera, self._ours):
             if connection is not None:
                 with suppress(OSError):
-                    # Not ssl's shutdown, which drops the cipher that the relay's thread is using.
+                    # ssl's own shutdown would drop the cipher that the relay's thread is using.
                     socket.socket.shutdown(connection, socket.SHUT_RDWR)
 
     def _run(self) -> None:
         with self._camera, self._listener, suppress(OSError, ValueError):
             self._ours, _ = self._listener.accept()
-            # Accept one client only: no other process of this machine can reach the camera.
+            # Accept only one client, so that other local processes cannot reach the camera.
             self._listener.close()
             with self._ours:
                 if not self._is_closed:
@@ -176,7 +177,7 @@ class RtspRelay:
                 return
 
     def _answer(self, ours: socket.socket) -> bool:
-        """Forward received data to FFmpeg; return whether more can follow."""
+        """Forward received data to FFmpeg. Return whether more data can follow."""
         data = self._received()
         if data is None:
             return True
@@ -194,7 +195,7 @@ class RtspRelay:
         return self._reader.redirected_to is None
 
     def _received(self) -> bytes | None:
-        """Return the available data of the camera: empty at the end, None if there is none.
+        """Return the available data of the camera, empty at the end, or None if there is none yet.
 
         TLS has messages without application data.
         """

@@ -1,4 +1,4 @@
-"""Selects the frames to send: evenly sampled, and only while something moves."""
+"""Selects the frames to send: evenly spaced, and only while something moves."""
 
 import math
 from typing import Final
@@ -9,22 +9,22 @@ from numpy.typing import NDArray
 from ingest.capture.messages import MotionRules
 
 _EARLY_SHARE = 0.02
-"""Fraction of the interval by which a frame can be early, because cameras' clocks jitter."""
+"""Fraction of the interval by which a frame can be early, because cameras' timestamps jitter."""
 
 
 class Sampler:
-    """Selects evenly spaced frames, by the stream's time.
+    """Selects frames that are evenly spaced in the stream's time.
 
-    A late frame does not shift the grid. So 25 frames per second sampled at 5 give every fifth
-    frame, and uneven streams give the right number.
+    A late frame does not shift the grid. So sampling 25 frames per second at 5 selects every fifth
+    frame, and the right number of frames is selected from an uneven stream.
     """
 
     def __init__(self) -> None:
-        """The first frame is always selected."""
+        """Create a sampler, which always selects the first frame."""
         self._due_seconds: float | None = None
 
     def selects(self, stream_seconds: float, frames_per_second: float) -> bool:
-        """Return whether to process the frame at this time of its stream."""
+        """Return whether to process the frame at this time within the stream."""
         interval = 1 / frames_per_second
         due = self._due_seconds
         # A jump in the stream's time, back or far ahead, starts a new grid.
@@ -38,35 +38,35 @@ class Sampler:
 
 
 GreyImage = NDArray[np.uint8]
-"""Brightness, shape (height, width), 100 px high and at most 1,000 px wide."""
+"""Brightness image of shape (height, width), 100 px high and at most 1,000 px wide."""
 
 _MEMORY_SECONDS: Final = 10.0
 """Time constant of the background. A car that creeps at 5 cm/s still changes hundreds of pixels of
-the reduced image within this time; a stopped one is background after about 20 s."""
+the reduced image within this time. A stopped car is background after about 20 s."""
 
 _THRESHOLD: Final = 12
-"""Minimum difference in brightness (0 to 255) of a changed pixel. Noise at night, averaged over the
-pixels that form a pixel of the reduced image, stays below a quarter of it."""
+"""Minimum difference in brightness (0 to 255) of a changed pixel. Night noise, averaged over the
+pixels that form a pixel of the reduced image, stays below a quarter of this difference."""
 
 _CHANGED_SHARE: Final = 0.0015
 """Minimum fraction of changed pixels: a tenth of a small car in a wide view, but more than the
-seconds of a clock that the camera draws into the image."""
+seconds of a clock that the camera overlays on the image."""
 
 
 class MotionFilter:
-    """Passes frames during motion and for some time afterwards. State of one camera.
+    """Passes a camera's frames during motion and for some time afterwards.
 
-    Compares each image with a moving average of the earlier ones, which also detects motion that
-    is too slow for a comparison of consecutive frames. While a car is stopped, frames pass until it
+    Compares each image with a moving average of the earlier images, which also detects motion that
+    is too slow for a comparison of consecutive frames. If a car stops, frames pass until the car
     has become background, and then not until it moves again: its pass was already captured when it
-    arrived. First frames always pass.
+    arrived. The first frames always pass.
 
     **Source:** the method (difference from a moving average of an image 100 px high) is that of
     Frigate's motion detector, https://docs.frigate.video/configuration/motion_detection.
     """
 
     def __init__(self, rules: MotionRules) -> None:
-        """Start without a background; the first frame passes."""
+        """Create a filter without a background. The first frame passes."""
         self._rules = rules
         self._background: NDArray[np.float32] | None = None
         self._last_ms = 0
@@ -80,7 +80,7 @@ class MotionFilter:
         return captured_ms <= self._open_until_ms
 
     def stays_still(self, image: GreyImage, captured_ms: int) -> bool:
-        """Return whether nothing moves in an image, and add it in that case.
+        """Return whether nothing moves in an image. Add the image only in that case.
 
         An image with motion can be added later, after the images before it.
         """

@@ -20,7 +20,8 @@ from ingest.metrics import DropReason, IngestMetrics
 _TICK_SECONDS: Final = 1.0
 _STILL_SECONDS: Final = 3.0
 _STILL_WHILE_HELD_BACK_SECONDS: Final = 15.0
-"""A camera whose stream is only decoded at key frames reports less often that nothing moves."""
+"""Maximum age of a report that nothing moves, if only key frames are decoded and reports are rare.
+"""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -35,7 +36,7 @@ class PipelineDeps:
 
 @dataclass(slots=True)
 class _Counted:
-    """Counts of a camera's frames by outcome; one thread at a time writes each count."""
+    """Counts of a camera's frames by outcome. Only one thread at a time writes each count."""
 
     since_ms: int
     decoded: int = 0
@@ -50,26 +51,26 @@ class _Counted:
 
 
 class FramePipeline:
-    """Sends one camera's frames, and ticks while there are none.
+    """Sends a camera's frames, and ticks while there are no frames.
 
-    Three threads call this class: the capture process's thread delivers frames, the maintenance
+    Three threads call this class. The capture process's thread delivers frames, the maintenance
     thread sends ticks, and the thread that applies configurations stops and resumes sending.
     """
 
     def __init__(self, config: CameraConfig, deps: PipelineDeps) -> None:
-        """Send a tick, so that later stages know that the camera's clock is running."""
+        """Send a first tick, so that later stages know that the camera's clock is running."""
         start = deps.now()
-        # Read by all threads; the thread that applies configurations replaces it as a whole.
+        # All threads read it; the thread that applies configurations replaces it as a whole.
         self.config = config
         self._deps = deps
-        # Written by the process's thread, read by the maintenance thread; each is a single value.
+        # The process's thread writes these single values, and the maintenance thread reads them.
         self._is_connected = False
         self._holds_back = False
         self._reported_ms = 0
         self._still_seconds = -math.inf
         self._counted = _Counted(start.unix_ms)
-        # For the sending thread, which can be any of them. The maintenance thread reads
-        # ``_sent_seconds`` before it acquires the lock.
+        # Protected by the lock, because any thread can send. Only ``_sent_seconds`` is also read by
+        # the maintenance thread before it acquires the lock.
         self._out_lock = threading.Lock()
         self._timeline = Timeline(start.unix_ms)
         self._sent_seconds = start.seconds
@@ -87,7 +88,7 @@ class FramePipeline:
         self._is_connected = True
 
     def on_status(self, report: StatusReport) -> None:
-        """Record the progress of a stream, whether frames are sent or not (process's thread)."""
+        """Record the progress of a stream, even if no frames are sent (process's thread)."""
         metrics = self._deps.metrics
         metrics.frames_decoded(report.decoded)
         metrics.frames_still(report.still)
@@ -119,24 +120,24 @@ class FramePipeline:
         self._counted.slow += count
 
     def disconnected(self) -> None:
-        """Send a tick: no older frame will follow (process's or configuration's thread)."""
+        """Send a tick, because no older frame will follow (process's or configuration's thread)."""
         with self._out_lock:
             self._is_connected = False
             now = self._deps.now()
             self._send_tick(now, self._timeline.disconnected(now.unix_ms))
 
     def close(self) -> None:
-        """Send a last tick, and nothing after it, not even the frame being processed."""
+        """Send a last tick. Nothing is sent after it, not even the frame being processed."""
         with self._out_lock:
             now = self._deps.now()
             self._send_tick(now, self._timeline.disconnected(now.unix_ms))
             self._is_closed = True
 
     def end(self, *, deleted: bool = False) -> None:
-        """Send an end record, and nothing after it until :meth:`resume`.
+        """Send an end record, which ends the passes of vehicles in view.
 
-        Not even the frame being processed: the end record ends the passes of vehicles in view.
-        A ``deleted`` camera is never resumed.
+        Nothing is sent after it until :meth:`resume`, not even the frame being processed. A
+        ``deleted`` camera is never resumed.
         """
         with self._out_lock:
             now = self._deps.now()
@@ -154,7 +155,7 @@ class FramePipeline:
         """Send a tick if nothing was sent for a second (maintenance thread)."""
         if now.seconds - self._sent_seconds < _TICK_SECONDS:
             return
-        # If another thread holds the lock, it is sending, so the camera is not silent.
+        # A thread that holds the lock is sending, so the camera is not silent.
         if self._out_lock.acquire(blocking=False):
             try:
                 if not self._is_closed:
@@ -225,7 +226,7 @@ class FramePipeline:
     def _offer_snapshot(self, report: Sampled, captured_ms: int) -> None:
         image = report.image
         snapshot = Snapshot(self.config.owner_id, self.config.camera_id, captured_ms, image)
-        # While holding the lock: after end() the snapshot may be deleted, and must not come back.
+        # Hold the lock: after end(), the snapshot may be deleted and must not be stored again.
         with self._out_lock:
             if not self._is_closed:
                 self._deps.snapshots.offer(snapshot)

@@ -26,7 +26,7 @@ log = structlog.get_logger(__name__)
 
 _REQUEST_TIMEOUT_MS: Final = 10_000
 BUFFER_BYTES = 67_108_864
-"""Maximum size of the frames waiting for Kafka. Further frames are dropped and counted."""
+"""Maximum total size of the frames waiting for Kafka. Further frames are dropped and counted."""
 _STATUS_RESERVE_BYTES: Final = 16 * 1024 * 1024
 # Maximum time that a send waits for Kafka's metadata.
 _SEND_BLOCK_MS = 500
@@ -42,7 +42,7 @@ Item = TypeVar("Item")
 class SerialWorker(Generic[Item]):
     """A thread that handles items one by one, in order. Thread-safe.
 
-    The queue is unlimited; the caller must limit it.
+    The queue is unlimited, so the caller must limit the number of items.
     """
 
     def __init__(self, name: str, handle: Callable[[Item], None]) -> None:
@@ -56,11 +56,11 @@ class SerialWorker(Generic[Item]):
         self._queue.put(item)
 
     def end(self) -> None:
-        """End the thread after the queued items, without waiting for it."""
+        """Ask the thread to end after the queued items, without waiting for its end."""
         self._queue.put(None)
 
     def join(self, timeout_seconds: float) -> bool:
-        """Wait for the end; return whether the thread ended in time."""
+        """Wait for the thread to end. Return whether it ended in time."""
         self._thread.join(timeout_seconds)
         return not self._thread.is_alive()
 
@@ -68,14 +68,14 @@ class SerialWorker(Generic[Item]):
         while (item := self._queue.get()) is not None:
             try:
                 self._handle(item)
-            # One bad item must not end the thread and block all that follow.
+            # A bad item must not end the thread and block all following items.
             except Exception:
                 log.exception("record_handler_failed")
 
 
 @dataclass(frozen=True, slots=True)
 class _Message:
-    """A camera's record. ``created_seconds`` is monotonic; ``span`` traces the sending."""
+    """A camera's record. ``created_seconds`` is monotonic, and ``span`` traces the sending."""
 
     camera_id: UUID
     value: bytes | None
@@ -95,13 +95,13 @@ class _Message:
 
     @property
     def is_image(self) -> bool:
-        """Whether this is a frame with an image, not a tick, an end record or a status."""
+        """Whether this is a frame with an image rather than a tick, an end record or a status."""
         return bool(self.headers and self.value)
 
 
 @dataclass(slots=True)
 class _TopicState:
-    """State of a topic, for its thread. ``log_seconds``: next time to log (monotonic)."""
+    """State of a topic's thread. ``log_seconds`` is the next time to log (monotonic)."""
 
     name: str
     is_known: bool = True
@@ -111,18 +111,18 @@ class _TopicState:
 class FrameProducer:
     """Sends records to Kafka without making callers wait. Thread-safe.
 
-    For each message, its bytes are reserved, it is queued for its topic's thread and passed to
-    Kafka's client, and the bytes are released when Kafka responds.
+    The bytes of each message are reserved. The message is then queued for its topic's thread and
+    passed to Kafka's client, and its bytes are released when Kafka responds.
 
-    kafka-python limits neither the number nor the size of records waiting for the broker, and they
-    must not expire (see :mod:`common.kafka.clients`). So this class limits the bytes in flight: a
-    frame or tick that does not fit is dropped (frames are counted), and capture never waits.
-    Statuses and end records have additional space, so that frames cannot displace them.
+    kafka-python limits neither the number nor the size of records waiting for the broker, and these
+    records must not expire (see :mod:`common.kafka.clients`). So this class limits the bytes in
+    flight. A frame or tick that does not fit is dropped (frames are counted), and capture never
+    waits. Statuses and end records have additional space, so that frames cannot displace them.
 
     kafka-python's ``send`` blocks while the topic is unknown, for example while a broker restarts.
-    Callers must not wait: statuses are sent while holding the fleet's lock, and the last tick of a
-    reassigned camera by the group's heartbeat thread. So each topic has a separate thread that
-    waits. Images are dropped after some seconds, because later ones are more useful.
+    Callers must not wait: statuses are sent while holding the fleet's lock, and the group's
+    heartbeat thread sends the last tick of a reassigned camera. So a separate thread waits for each
+    topic. Images are dropped after a few seconds, because later images are more useful.
     """
 
     def __init__(self, settings: IngestSettings, metrics: IngestMetrics) -> None:
@@ -157,7 +157,7 @@ class FrameProducer:
         return self._in_flight_bytes < self._frames_bytes
 
     def send_frame(self, meta: FrameMeta, image: bytes) -> bool:
-        """Send a frame (JPEG) and return whether it was accepted."""
+        """Send a frame (JPEG). Return whether it was accepted."""
         return self._send_frame_message(meta, image, self._frames_bytes)
 
     def send_tick(self, meta: FrameMeta) -> None:
@@ -178,14 +178,14 @@ class FrameProducer:
         self._send_status_message(camera_id, None)
 
     def close(self, timeout_seconds: float) -> None:
-        """Send the queued messages, for at most ``timeout_seconds``."""
+        """Send the queued messages within ``timeout_seconds``."""
         deadline_seconds = time.monotonic() + timeout_seconds
         self._is_closing.set()
         workers = (self._frames, self._status)
         for worker in workers:
             worker.end()
         for worker in workers:
-            # Only half of the time: the client needs the rest to send its records.
+            # Use only half of the time: the client needs the other half to send its records.
             worker.join(max(0.0, deadline_seconds - timeout_seconds / 2 - time.monotonic()))
         try:
             self._client.close(timeout=max(0.0, deadline_seconds - time.monotonic()))
@@ -204,7 +204,7 @@ class FrameProducer:
         headers = [(FRAME_META_HEADER, encode(meta)), *headers_of(span).items()]
         message = _Message(meta.camera_id, image, headers, span=span)
         if message.size_bytes > self._max_message_bytes:
-            # Rejected here, so that ticks advance the camera's clock if no frame can be sent.
+            # Reject the frame here, so that ticks advance the camera's clock instead.
             self._count_lost(meta.camera_id, f"{message.size_bytes} bytes exceed Kafka's maximum")
             _end_span(message, "too_large")
             return False
@@ -216,7 +216,7 @@ class FrameProducer:
         return is_taken
 
     def _begin_trace(self, meta: FrameMeta) -> Span | None:
-        """Start the trace of a frame, if it is sampled; return the span of the sending."""
+        """Start the trace of a frame if it is sampled. Return the span of the sending, or None."""
         about = {"platestream.camera.id": str(meta.camera_id)}
         captured = begin_trace("capture frame", attributes=about, start_ms=meta.captured_ms)
         if captured is None:
@@ -238,7 +238,7 @@ class FrameProducer:
         return True
 
     def _deliver(self, topic: _TopicState, message: _Message) -> None:
-        """Pass a message to Kafka's client when the topic is known (topic's thread)."""
+        """Pass a message to Kafka's client once the topic is known (topic's thread)."""
         try:
             future = self._send_when_known(topic, message)
         except (KafkaError, ValueError, KeyError, TypeError) as error:
@@ -293,7 +293,7 @@ class FrameProducer:
         _end_span(message)
 
     def _on_lost(self, message: _Message, error: BaseException) -> None:
-        """Release a message that was permanently rejected or waited too long."""
+        """Release a message that was permanently rejected or has waited too long."""
         self._release(message)
         _end_span(message, type(error).__name__)
         reason = f"{type(error).__name__}: {error}"

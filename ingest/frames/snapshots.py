@@ -24,7 +24,7 @@ _READ_SECONDS: Final = 5.0
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """A camera's latest frame, to be stored."""
+    """The latest frame of a camera, which will be stored."""
 
     owner_id: UUID
     camera_id: UUID
@@ -33,9 +33,9 @@ class Snapshot:
 
 
 class SnapshotUploader:
-    """Stores snapshots in the background; a newer one replaces one that is still waiting.
+    """Stores snapshots in the background. A newer snapshot replaces a waiting snapshot.
 
-    While S3 is slow or unavailable, the API's snapshots become outdated; nothing else is affected.
+    While S3 is slow or unavailable, the API's snapshots become outdated. Nothing else is affected.
     Operations on a camera's snapshot are serialised. Otherwise, a slow upload could restore a
     snapshot that was deleted in the meantime.
     """
@@ -58,7 +58,7 @@ class SnapshotUploader:
             thread.start()
 
     def offer(self, snapshot: Snapshot) -> None:
-        """Queue a snapshot, or skip it if too many are waiting. Never blocks."""
+        """Queue a snapshot, or skip it if too many snapshots are waiting. Never blocks."""
         with self._changed:
             is_new = snapshot.camera_id not in self._waiting
             if is_new and len(self._waiting) >= _MAX_WAITING:
@@ -69,14 +69,14 @@ class SnapshotUploader:
             self._changed.notify()
 
     def remove(self, owner_id: UUID, camera_id: UUID) -> None:
-        """Delete a camera's snapshot, in one attempt; if it fails, the API does. Never blocks."""
+        """Try once to delete a camera's snapshot; the API retries a failure. Never blocks."""
         with self._changed:
             self._waiting[camera_id] = None
             self._owners[camera_id] = owner_id
             self._changed.notify()
 
     def stop(self, timeout_seconds: float) -> bool:
-        """End the threads and discard waiting snapshots; return whether all ended in time."""
+        """End the threads and discard waiting snapshots. Return whether all ended in time."""
         with self._changed:
             self._is_stopping = True
             self._changed.notify_all()
@@ -95,7 +95,7 @@ class SnapshotUploader:
                 self._done(camera_id)
 
     def _next_camera(self) -> UUID | None:
-        """Return the next camera, reserved for this thread, or None to end the thread."""
+        """Reserve the next camera for this thread and return it, or None to end the thread."""
         with self._changed:
             while not self._is_stopping:
                 for camera_id in self._waiting:

@@ -29,23 +29,23 @@ log = structlog.get_logger(__name__)
 
 _TURN_SECONDS: Final = 1.0
 _MAX_SILENT_CHECKS: Final = 30
-"""A process without a report for this many checks has hung. Checks are counted, not seconds: after
-a suspend of the machine, no process has hung."""
+"""Number of checks without a report after which a process has hung. Checks are counted, not
+seconds: after a suspend of the machine, no process has hung."""
 
 _IDLE_SECONDS: Final = 20.0
 _START_RETRY_SECONDS: Final = 1.0
-"""Delay of the next attempt if a process cannot be started."""
+"""Delay before the next attempt if a process cannot be started."""
 
 
 _QUARANTINE: Final = RetryPolicy(
     first_pause_seconds=10.0, longest_pause_seconds=900.0, spread=(0.75, 1.25)
 )
 _CLEARED_SECONDS: Final = 120.0
-"""A suspect whose process has run for this time without a crash is cleared."""
+"""Time without a crash of its process after which a suspect is cleared."""
 
 
 ReportHandler = Callable[["Capture", Report], None]
-"""Handles a capture's reports about its camera, in its process's thread."""
+"""Handles a capture's reports, in the thread of the capture's process."""
 
 
 @dataclass(eq=False)
@@ -59,7 +59,7 @@ class Capture:
     on_report: ReportHandler
     pool: "CapturePool"
     ended: threading.Event = field(default_factory=threading.Event)
-    # Only for the pool's thread.
+    # Used only by the pool's thread.
     is_stopped: bool = False
     is_suspect: bool = False
     thread_id: int = 0
@@ -68,28 +68,28 @@ class Capture:
     backoff: Backoff = field(default_factory=lambda: Backoff(_QUARANTINE, _CLEARED_SECONDS))
 
     def start(self) -> None:
-        """Start the capture without waiting for it; ``on_report`` receives its reports."""
+        """Start the capture without waiting. ``on_report`` receives the capture's reports."""
         self.pool.put(lambda: self.pool.assign(self))
 
     def adjust(self, sample_fps: float) -> None:
-        """Change the sample rate, without waiting for it."""
+        """Change the sample rate without waiting for it to take effect."""
         self.pool.put(lambda: self.pool.adjust(self, sample_fps))
 
     def stop(self) -> None:
-        """Stop the capture, without waiting for its end."""
+        """Stop the capture without waiting for its end."""
         self.pool.put(lambda: self.pool.stop_capture(self))
 
     def join(self, timeout_seconds: float) -> bool:
-        """Wait for the end of a stopped capture; return whether it ended in time."""
+        """Wait for a stopped capture to end. Return whether it ended in time."""
         return self.ended.wait(timeout_seconds)
 
     def begin(self, now_seconds: float) -> Start:
-        """Record the start and return the command for the process."""
+        """Record the start. Return the command for the process."""
         self.begun_seconds, self.thread_id = now_seconds, 0
         return Start(number=self.number, name=self.name, url=self.url, sample_fps=self.sample_fps)
 
     def quarantine(self, now_seconds: float) -> float:
-        """Postpone the next attempt; return the pause in seconds."""
+        """Postpone the next attempt. Return the pause in seconds."""
         pause_seconds = self.backoff.next_pause_seconds(now_seconds - self.begun_seconds)
         self.due_seconds = now_seconds + pause_seconds
         return pause_seconds
@@ -97,7 +97,7 @@ class Capture:
 
 @dataclass(eq=False)
 class _ProcessSlot:
-    """A process and its captures. The process's thread sets ``silent_checks`` to 0."""
+    """A process and its captures. The process's thread resets ``silent_checks`` to 0."""
 
     captures: dict[int, Capture] = field(default_factory=dict)
     process: CaptureProcess | None = None
@@ -107,15 +107,14 @@ class _ProcessSlot:
 
 
 class CapturePool:
-    """Starts capture processes, and replaces those that crash.
+    """Starts capture processes, and replaces crashed processes.
 
-    A crash ends all captures of the process. If the capture that caused it is known, it is
-    quarantined: retried at increasing intervals, in a separate process. The others resume together
-    immediately. If the cause is unknown, each capture resumes in a separate process until it is
-    cleared, so that the cause cannot interrupt others again.
+    A crash ends all captures of the process. If the capture that caused the crash is known, it is
+    quarantined: retried at increasing intervals, in a separate process. The other captures resume
+    together immediately. If the cause is unknown, each capture resumes in a separate process until
+    it is cleared, so that the cause cannot interrupt other captures again.
 
-    All work is done in the pool's thread. Only methods marked "any thread" can be called from
-    others.
+    All work is done in the pool's thread. Other threads can only call methods marked "any thread".
     """
 
     def __init__(
@@ -142,7 +141,7 @@ class CapturePool:
         self._waiting: list[Capture] = []
         self._thread = threading.Thread(target=self._run, name="captures", daemon=True)
         self._thread.start()
-        # A process takes a second to start, so start one before cameras are assigned.
+        # Starting takes a second, so start a process before cameras are assigned.
         self.put(lambda: self._new_slot(is_for_one=False))
 
     def capture(
@@ -152,7 +151,7 @@ class CapturePool:
         sample_fps: float,
         on_report: ReportHandler,
     ) -> Capture:
-        """Return a capture, which is not started yet. Any thread."""
+        """Create a capture without starting it. Any thread."""
         return Capture(next(self._numbers), name, url, sample_fps, on_report, self)
 
     def put(self, task: Callable[[], object]) -> None:
@@ -160,7 +159,7 @@ class CapturePool:
         self._tasks.put(task)
 
     def close(self, timeout_seconds: float) -> bool:
-        """End all processes; return whether they ended in time. Any other thread."""
+        """End all processes. Return whether they ended in time. Any thread except the pool's."""
         self._tasks.put(None)
         self._thread.join(timeout_seconds)
         return not self._thread.is_alive()
@@ -259,7 +258,7 @@ class CapturePool:
             suspect=suspects[0].name if suspects else "",
         )
         self._on_crash()
-        # First those that are not suspected, so that they miss as little as possible.
+        # First resume captures that are not suspects, so that they miss as little as possible.
         for capture in live:
             if capture not in suspects:
                 capture.is_suspect = capture.is_suspect or not suspects
@@ -287,7 +286,7 @@ class CapturePool:
                 break
             try:
                 task()
-            # One capture's error must not end the thread, which manages all captures.
+            # An error of one capture must not end the thread, which manages all captures.
             except Exception:
                 log.exception("capture_management_failed")
         self._end_all()
@@ -308,7 +307,7 @@ class CapturePool:
                 slot.process.kill()
 
     def _clear_suspects(self, slot: _ProcessSlot, now_seconds: float) -> None:
-        """Clear suspects whose process did not crash, and open the process to other captures."""
+        """Clear suspects whose process has not crashed, and allow other captures in the process."""
         if not slot.is_for_one:
             return
         for capture in slot.captures.values():
@@ -318,7 +317,7 @@ class CapturePool:
         slot.is_for_one = False
 
     def _close_if_idle(self, slot: _ProcessSlot, now_seconds: float) -> None:
-        """End a process without active captures, even if a stopped one hangs."""
+        """End a process without active captures, even if a stopped capture hangs."""
         if any(not each.is_stopped for each in slot.captures.values()):
             return
         if slot.empty_since_seconds is None:

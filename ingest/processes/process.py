@@ -1,4 +1,4 @@
-"""The worker's handle of a capture process: its start, commands, reports and end."""
+"""Starts and controls a capture process, and receives its reports."""
 
 import os
 import re
@@ -23,7 +23,7 @@ _CRASHED_THREAD: Final = re.compile(rb"^Current thread 0x([0-9a-f]+)", re.MULTIL
 _MAX_CRASH_BYTES: Final = 65_536
 _REAP_SECONDS: Final = 10.0
 _ENVIRONMENT: Final = {
-    # Otherwise each thread has a separate arena, which never shrinks from its peak size.
+    # Otherwise, each thread has a separate arena, which never shrinks from its peak size.
     "MALLOC_ARENA_MAX": "2",
     "OMP_NUM_THREADS": "1",
     "OPENBLAS_NUM_THREADS": "1",
@@ -39,9 +39,9 @@ class ProcessEnd:
 
 
 class CaptureProcess:
-    """A running capture process. One thread starts and commands it, and must outlive it.
+    """A running capture process. The thread that starts it also commands and must outlive it.
 
-    The kernel kills the process when the thread that started it ends.
+    The kernel kills the process when that thread ends.
     """
 
     def __init__(
@@ -53,7 +53,7 @@ class CaptureProcess:
         """Start the process, and a thread that calls ``on_report`` and, once, ``on_end``.
 
         Raises:
-            OSError: the machine lacks resources for it.
+            OSError: the machine lacks resources for the process.
         """
         self._on_report = on_report
         self._on_end = on_end
@@ -77,25 +77,25 @@ class CaptureProcess:
         return self._process.pid
 
     def command(self, command: Command) -> None:
-        """Send a command. It is lost if the process has ended."""
+        """Send a command. The command is lost if the process has ended."""
         try:
             self._connection.sendall(framed(command))
         except OSError:
             log.debug("capture_process_exited", pid=self.pid)
 
     def close(self) -> None:
-        """Ask the process to end, without waiting for it."""
+        """Ask the process to end, without waiting for its end."""
         try:
             self._connection.shutdown(socket.SHUT_RDWR)
         except OSError:
             log.debug("capture_process_exited", pid=self.pid)
 
     def kill(self) -> None:
-        """Kill the process, without waiting for its end."""
+        """Kill the process without waiting for its end."""
         self._process.kill()
 
     def join(self, timeout_seconds: float) -> bool:
-        """Wait for the end; return whether the process ended in time."""
+        """Wait for the process to end. Return whether it ended in time."""
         self._thread.join(timeout_seconds)
         return not self._thread.is_alive()
 
@@ -117,7 +117,7 @@ class CaptureProcess:
                 # The process was compromised, or its memory is corrupted.
                 log.error("capture_report_unreadable", pid=self.pid)
                 self.kill()
-            # Whatever the error is, other processes take over the cameras.
+            # After any error, other processes take over the cameras.
             except Exception:
                 log.exception("capture_report_failed", pid=self.pid)
                 self.kill()
@@ -144,6 +144,6 @@ def _spawn(theirs: int, crash_descriptor: int) -> "subprocess.Popen[bytes]":
         pass_fds=(theirs, crash_descriptor),
         stdin=subprocess.DEVNULL,
         start_new_session=True,
-        # No secrets: the process decodes untrusted data.
+        # Pass no secrets, because the process decodes untrusted data.
         env={**bare_environment(os.environ), **_ENVIRONMENT},
     )

@@ -1,7 +1,7 @@
 """``python -m ingest.processes.program FD CRASH_FD PARENT_PID``: captures cameras for a worker.
 
 Started by :mod:`ingest.processes.process`. It reads untrusted data, so it has no secrets except its
-cameras' stream URLs, and its resources are limited. It ends when the worker ends.
+cameras' stream URLs, and its resources are limited. The program ends when the worker ends.
 """
 
 import ctypes
@@ -49,20 +49,20 @@ _PR_SET_NO_NEW_PRIVS: Final = 38
 _FILES_FOR_ALL: Final = 64
 _FILES_PER_CAPTURE: Final = 32
 _FILES_PER_DEVICE: Final = 32
-"""Files that a driver opens for each stream that it decodes."""
+"""Number of files that a driver opens for each stream that it decodes."""
 _ALIVE_SECONDS: Final = 1.0
 _MAX_WAITING_FRAMES: Final = 16
-"""Maximum number of a camera's frames waiting for the worker: a delay of a second or two."""
+"""Maximum number of a camera's frames that wait for the worker: a delay of a second or two."""
 
 
 class ReportSender:
-    """Sends reports in order, from a separate thread. Thread-safe; callers never wait.
+    """Sends reports in order, from a separate thread. Thread-safe. Callers never wait.
 
-    If too many frames of a camera are waiting, the oldest is dropped.
+    If too many frames of a camera are waiting, the oldest frame is dropped.
     """
 
     def __init__(self, connection: socket.socket) -> None:
-        """Start the thread."""
+        """Start the sending thread."""
         self._connection = connection
         self._waiting: deque[Report] = deque()
         self._frames: Counter[int] = Counter()
@@ -142,14 +142,14 @@ class CaptureProgram:
             sampler.sample_fps = command.sample_fps
 
     def stop_capture(self, command: Stop) -> None:
-        """Stop a capture, without waiting for its end."""
+        """Stop a capture without waiting for its end."""
         reader = self._readers.pop(command.number, None)
         self._samplers.pop(command.number, None)
         if reader is not None:
             reader.stop()
 
     def _follow(self, number: int, sampler: FrameSampler, reader: FrameReader) -> None:
-        """Read a reader's connections until it is stopped (reader's thread)."""
+        """Process a reader's connections until the reader is stopped (reader's thread)."""
         self._reports.put(Running(number=number, thread_id=threading.get_ident()))
         for connection in reader.connections():
             with connection:
@@ -159,7 +159,7 @@ class CaptureProgram:
         self._reports.put(Stopped(number=number))
 
     def _read(self, number: int, sampler: FrameSampler, connection: CameraConnection) -> None:
-        # A separate function, so that no decoded frame stays in memory until the next connection.
+        # This is separate so that no decoded frame stays in memory until the next connection.
         for event in connection:
             if isinstance(event, CapturedFrame):
                 _sample(sampler, event)
@@ -199,7 +199,7 @@ def main() -> None:
     settings = read_command(read_exactly)
     assert isinstance(settings, Configure), "the first command"
     configure_logging(ProcessSettings(log_level=settings.log_level, log_format=settings.log_format))
-    # Before the limits: a device's driver reserves address space many times the machine's memory.
+    # Do this before setting limits: drivers reserve address space many times the machine's memory.
     device = find_device(settings.reader.hardware)
     _limit(settings, _FILES_PER_DEVICE if device is not None else 0)
     program = CaptureProgram(settings, ReportSender(connection), device)
@@ -212,11 +212,11 @@ def main() -> None:
             case Stop() as command:
                 program.stop_capture(command)
             case Configure():
-                raise AssertionError("configured once")
+                raise AssertionError("the process has already been configured")
 
 
 def _end() -> NoReturn:
-    # Do not wait for threads: a reader may be waiting for a hung camera in FFmpeg.
+    # Do not wait for threads: in FFmpeg, a reader may be waiting for a hung camera.
     os._exit(0)
 
 
@@ -237,8 +237,8 @@ def _die_with_parent(parent_pid: int) -> None:
 def _limit(settings: Configure, more_files: int) -> None:
     """Limit this process's memory and number of open files.
 
-    Libraries reserve far more address space than they use, so the memory limit is the current
-    reservation plus the configured size.
+    Libraries reserve far more address space than they use, so the limit is the current reservation
+    plus the configured size.
     """
     reserved = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
     memory_bytes = reserved + settings.memory_bytes
