@@ -1,6 +1,6 @@
-"""Plates that are expected in an image. Boxes are in pixels of the image.
+"""Describes the plates that are expected in an image. Boxes are in pixels of the image.
 
-The worker pool also imports this module, so it must not need numpy.
+The worker pool also imports this module, which therefore must not import numpy.
 """
 
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ from common.records.frames import Box
 class AnalysisHints:
     """Positions of expected plates. Plates found at a ``known`` position are not read.
 
-    Plates expected at the ``others`` must be read: a plate near one of them may be that plate.
+    Plates expected at the ``others`` positions must be read, and so must plates near them.
     """
 
     known: tuple[Box, ...] = ()
@@ -25,7 +25,7 @@ NOTHING_KNOWN: Final = AnalysisHints()
 
 @dataclass(frozen=True)
 class KnownPlate:
-    """A plate expected by the hints: ``known[index]``."""
+    """A found plate that the hints expect as ``known[index]``."""
 
     index: int
     box: Box

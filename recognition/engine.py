@@ -1,4 +1,4 @@
-"""The recognition engine: finds and reads the plates in an image."""
+"""Finds and reads the plates in an image."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -29,9 +29,9 @@ from recognition.types import BgrImage, Box, Character, CropText, Detection, ove
 TWO_ROW = "two-row"
 _PLATE_TYPES = (TWO_ROW, "motorcycle")
 READING_THRESHOLD = 0.3
-"""Readings with a lower confidence are dropped. Tracking later decides what is a recognition."""
+"""Minimum confidence of a reading. Tracking later decides which readings become recognitions."""
 MIN_CHARACTERS = 2
-"""Shorter readings are not plates."""
+"""Minimum length of a reading that can be a plate."""
 
 _BLANK: BgrImage = np.zeros((640, 1280, 3), np.uint8)
 
@@ -48,7 +48,7 @@ class FoundPlates:
 class Recognizer:
     """Finds and reads plates: detect → read → score → deduplicate → filter.
 
-    Contains the loaded models. Threads can share it, but inference runs one at a time.
+    Contains the loaded models. Threads can share an instance, but inference runs one at a time.
     """
 
     def __init__(
@@ -69,10 +69,10 @@ class Recognizer:
         self._max_plates = detector.max_plates
 
     def recognize(self, image: BgrImage, *, min_plate_width_px: int = 0) -> list[PlateReading]:
-        """Return the readings of the image, best detection first, with boxes in its pixels.
+        """Return the readings of the image, best detection first, with boxes in image pixels.
 
         Plates narrower than ``min_plate_width_px`` are not read. Readings that are too short or
-        whose confidence is too low are dropped (:meth:`is_plate`).
+        have too low a confidence are dropped (:meth:`is_plate`).
 
         Raises:
             InvalidInputError: the image is not H×W×3, H×W or H×W×4 uint8.
@@ -85,9 +85,9 @@ class Recognizer:
         min_plate_widths_px: list[int],
         hints: Sequence[AnalysisHints] | None = None,
     ) -> list[FoundPlates]:
-        """Return the readings of each image (:meth:`recognize`), and the plates without one.
+        """Return the readings of each image (:meth:`recognize`), and the plates without a reading.
 
-        ``hints`` are the expected plates of each image; None: all plates are read.
+        ``hints`` are the expected plates of each image. If None, all plates are read.
 
         Raises:
             InvalidInputError: an image is not H×W×3, H×W or H×W×4 uint8.
@@ -107,17 +107,17 @@ class Recognizer:
         ]
 
     def detect_and_read(self, image: BgrImage) -> list[PlateReading]:
-        """Return all readings of the image, including those that are not :meth:`is_plate`."""
+        """Return all readings of the image, even if :meth:`is_plate` is False."""
         plates, _ = self._detect_unknown([image], [NOTHING_KNOWN])
         return self._readings(plates)[0]
 
     def detect(self, image: BgrImage) -> list[Detection]:
-        """Return the plates, without reading them: one box each, best first, in image pixels."""
+        """Return one box per plate, best first, in image pixels, without reading the plates."""
         found = deduplicate_detections(self._detector.detect_all([image])[0])
         return found[: self._max_plates]
 
     def warm_up(self, images: int) -> None:
-        """Run a batch of blank images and crops, so that GPU runtimes prepare for its size."""
+        """Run a batch of blank images and crops, so that GPU runtimes prepare for that size."""
         self._detector.detect_all([_BLANK] * images)
         self._reader.read([_BLANK] * images)
 
@@ -135,9 +135,9 @@ class Recognizer:
         return plates, [known for _, known in sorted_out]
 
     def _readings(self, plates: list[list[Plate]]) -> list[list[PlateReading]]:
-        """Read the plates of all images together; return each image's readings, one per plate."""
+        """Read the plates of all images together. Return each image's readings, one per plate."""
         texts = iter(self._reader.read_all([*chain.from_iterable(plates)]))
-        # Each image consumes as many of the texts as it has plates.
+        # Each image takes one text per plate.
         return [
             self._best([self._reading(*one) for one in zip(of_image, texts, strict=False)])
             for of_image in plates
@@ -181,16 +181,16 @@ class Recognizer:
         return PlateFeatures(found.score, share, text.text, text.min_probability)
 
     def _plate_type(self, image: BgrImage, found: Detection, degrees: float) -> str:
-        """Return the detector's class if its classes are types, otherwise decide by the rows."""
+        """Return the detector's class if its classes are plate types, otherwise count the rows."""
         if self._has_type_classes:
             return found.kind if found.kind in _PLATE_TYPES else "car"
         return TWO_ROW if self._rows.has_two_rows(image, found, degrees) else "car"
 
     def _best(self, readings: list[PlateReading]) -> list[PlateReading]:
-        """Return the best reading of each plate, if several boxes mostly overlap.
+        """Return the best reading of each plate. Boxes that mostly overlap are of the same plate.
 
-        Reported readings take precedence. The confidence alone would prefer parts of a plate, which
-        are read with the same confidence as the whole plate.
+        Reported readings take precedence. The confidence does not distinguish parts of a plate,
+        which are read with the same confidence as the whole plate.
         """
 
         def rank(one: PlateReading) -> tuple[bool, float]:

@@ -1,4 +1,4 @@
-"""Decodes untrusted image files. Their format and size are checked before any pixel is decoded."""
+"""Decodes untrusted image files. Format and size are checked before any pixel is decoded."""
 
 import io
 import re
@@ -22,10 +22,10 @@ _WHITE = (255, 255, 255)
 _MAX_CAMERA_BITS = 14
 
 _MAX_SCANS = 100
-"""Progressive files have about ten. A scan of 9 Mpx takes 5 ms to decode, but only 23 bytes."""
+"""Progressive files have about ten scans. Decoding a 9 Mpx scan of only 23 bytes takes 5 ms."""
 
 _MARKER = re.compile(rb"\xff[^\x00\xff\xd0-\xd7]")
-"""Does not match within compressed data, where 0xFF is followed by a zero or a restart marker."""
+"""Matches no compressed data, in which only a zero or a restart marker follows 0xFF."""
 
 _END_OF_IMAGE, _START_OF_SCAN = 0xD9, 0xDA
 _WITHOUT_LENGTH = (0x01, 0xD8)
@@ -34,7 +34,7 @@ _PILLOW_ERRORS = (
     *(OSError, SyntaxError, ValueError, EOFError, LookupError, TypeError, struct.error),
     AssertionError,
 )
-"""Errors that Pillow raises for damaged files. AssertionError: a missing palette."""
+"""Errors that Pillow raises for damaged files (AssertionError if a palette is missing)."""
 
 _UPRIGHT = {
     2: lambda image: cv2.flip(image, 1),
@@ -45,21 +45,21 @@ _UPRIGHT = {
     7: lambda image: cv2.rotate(cv2.transpose(image), cv2.ROTATE_180),
     8: lambda image: cv2.rotate(image, cv2.ROTATE_90_COUNTERCLOCKWISE),
 }
-"""Transformation by EXIF orientation; any other value means upright."""
+"""Transformation for each EXIF orientation. Any other orientation means upright."""
 
 
 def decode_image(data: bytes, *, enough_px: int | None = None) -> BgrImage:
     """Return the pixels of a JPEG or PNG file as a viewer displays them.
 
-    With ``enough_px``, a JPEG may be decoded at a half, a quarter or an eighth of its size, with
-    both sides at least that long.
+    If ``enough_px`` is given, a JPEG may be decoded at a half, a quarter or an eighth of its size,
+    with both sides at least ``enough_px`` long.
 
     EXIF orientation is applied. Grey and CMYK images are converted to colour, 16-bit samples are
     reduced to the upper 8 of their used bits, and transparent parts become white.
 
     Raises:
         InvalidInputError: ``empty_image``, ``unsupported_image`` (not a JPEG or PNG),
-            ``image_too_large`` (over 40 Mpx or 10,000 px a side), ``truncated_image`` or
+            ``image_too_large`` (over 40 Mpx or 10,000 px per side), ``truncated_image`` or
             ``unreadable_image``.
     """
     is_jpeg = _is_jpeg(data)
@@ -77,13 +77,13 @@ def as_bgr(image: npt.NDArray[Any]) -> BgrImage:
     """Return pixels as H×W×3 uint8 (BGR), converted from grey (H×W) or with alpha (H×W×4).
 
     Raises:
-        InvalidInputError: ``unsupported_image``: the shape or type is not supported, or the image
-            is empty.
+        InvalidInputError: the shape or type is not supported, or the image is empty (code
+            ``unsupported_image``).
     """
     channels = image.shape[2] if image.ndim == 3 else 1 if image.ndim == 2 else 0
     if image.dtype != np.uint8 or channels not in (1, 3, 4) or not image.size:
         raise InvalidInputError(
-            f"An image is H×W×3 uint8, blue first, not {image.dtype} of {image.shape}.",
+            f"The image must be H×W×3 uint8 (BGR), not {image.dtype} of {image.shape}.",
             code="unsupported_image",
         )
     if channels == 3:
@@ -132,8 +132,8 @@ def _count_jpeg_scans(data: bytes) -> int | None:
 
     A file is complete if its markers lead from its start to an end-of-image marker.
 
-    Decoders fill the missing part of a truncated JPEG with grey and only warn. A thumbnail in the
-    header has a separate end marker, so it is not enough to search for the last one.
+    Decoders fill the missing part of a truncated JPEG with grey and only warn. Searching for the
+    last end marker is not enough, because a thumbnail in the header has a separate end marker.
 
     **Source:** ITU-T T.81, annex B.
     """
@@ -157,7 +157,7 @@ def _too_large() -> InvalidInputError:
 
 
 def _decode_with_libjpeg(data: bytes, enough_px: int | None) -> BgrImage:
-    """Decode a JPEG: 1080p in 3.7 ms; OpenCV takes 9.5 ms for the same pixels."""
+    """Decode a JPEG. 1080p takes 3.7 ms; OpenCV takes 9.5 ms for the same pixels."""
     try:
         image = simplejpeg.decode_jpeg(
             data, "BGR", min_height=enough_px or 0, min_width=enough_px or 0, strict=False
@@ -171,7 +171,7 @@ def _turned(image: BgrImage, header: Image.Image) -> BgrImage:
     try:
         orientation = header.getexif().get(ExifTags.Base.Orientation)
     except (OSError, SyntaxError, ValueError, KeyError, struct.error):
-        return image  # unreadable EXIF data is ignored
+        return image  # ignore unreadable EXIF data
     turn = _UPRIGHT.get(orientation or 0)
     return image if turn is None else np.asarray(turn(image), np.uint8)
 
@@ -190,7 +190,7 @@ def _decode_with_pillow(image: Image.Image) -> BgrImage:
 
 
 def _upper_byte(samples: npt.NDArray[np.integer]) -> npt.NDArray[np.uint8]:
-    """Return the upper 8 of the used bits: industrial cameras use 10, 12 or 14 of 16."""
+    """Return the upper 8 of the used bits. Industrial cameras use 10, 12 or 14 of 16 bits."""
     used = int(samples.max(initial=0)).bit_length()
     shift = 8 if used > _MAX_CAMERA_BITS else max(0, used - 8)
     return np.asarray((samples >> shift).clip(0, 255), np.uint8)

@@ -1,4 +1,4 @@
-"""CPUs that this process can use, and their instructions."""
+"""Determines the CPUs that this process can use, and the CPUs' instructions."""
 
 import math
 import os
@@ -9,11 +9,11 @@ from typing import Final
 
 _ROOT: Final = Path("/")
 _BF16_FLAGS: Final = frozenset({"avx512_bf16", "amx_bf16", "bf16"})
-"""CPU flags for bf16 on x86 and (the last) on ARM. **Source:** proc_cpuinfo(5)."""
+"""CPU flags for bf16 on x86 and (the last flag) on ARM. **Source:** proc_cpuinfo(5)."""
 
 
 def computes_bf16(root: Path = _ROOT) -> bool:
-    """Return whether the CPU has instructions for bf16. ``root`` contains ``proc``."""
+    """Return whether the CPU has bf16 instructions. ``root`` contains ``proc``."""
     try:
         lines = (root / "proc" / "cpuinfo").read_text().splitlines()
     except OSError:
@@ -25,8 +25,8 @@ def computes_bf16(root: Path = _ROOT) -> bool:
 def available_processors(root: Path = _ROOT) -> int:
     """Return the number of CPUs that this process can use, at least 1.
 
-    The lower of the number in its affinity mask and the CPU quotas of its cgroup and all parent
-    cgroups, rounded up. ``root`` contains ``proc`` and ``sys``.
+    This is the minimum of the number in the affinity mask and the CPU quotas of the process's
+    cgroup and all parent cgroups, rounded up. ``root`` contains ``proc`` and ``sys``.
     """
     processors = float(len(os.sched_getaffinity(0)))
     return max(1, math.ceil(min([processors, *_quotas(root)])))
@@ -61,7 +61,7 @@ def _memberships(root: Path) -> Iterator[tuple[str, str]]:
 def _folders(mount: Path, path: str) -> Iterator[Path]:
     """Yield the folder of a cgroup and its parents, up to ``mount``.
 
-    In a container, the path may be the path on the host; then only ``mount`` exists.
+    In a container, ``path`` may be the path on the host. Then only ``mount`` exists.
     """
     parts = [part for part in path.split("/") if part]
     if ".." in parts:
@@ -77,7 +77,7 @@ def _words(file: Path) -> list[str]:
 
 
 def _quota(*words: str) -> Iterator[float]:
-    """Yield the CPUs of a quota and its period, both in microseconds; nothing if unlimited."""
+    """Yield the number of CPUs for a quota and a period in microseconds; nothing if unlimited."""
     with suppress(ValueError):
         quota, period = map(int, words)
         if quota > 0 and period > 0:

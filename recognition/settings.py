@@ -10,7 +10,7 @@ from common.settings import Fragment
 from recognition.processors import available_processors, computes_bf16
 
 THREADS = 1
-"""Threads of an inference worker. More workers use the CPU better than more threads."""
+"""Number of threads of an inference worker. More workers use the CPU better than more threads."""
 
 MODELS = Path(__file__).parent / "models"
 
@@ -20,14 +20,14 @@ GPU_BATCH = 8
 _MIN_WORKER_BYTES, _CPU_WORKER_BYTES, _GPU_WORKER_BYTES = 2**28, 3 * 2**29, 2**32
 
 HUB = "hub:"
-"""Prefix of the name of a reader in fast-plate-ocr's hub."""
+"""Prefix of a reader's name in fast-plate-ocr's hub."""
 PIN_MARK = "#sha256="
 """Separates a hub reader's name from the checksums of its files."""
 _HUB_MODEL = re.compile(rf"{HUB}[^#]+({PIN_MARK}[0-9a-f]{{64}},[0-9a-f]{{64}})?")
 
 
 class RuntimeName(StrEnum):
-    """Inference runtime of the ONNX files."""
+    """Inference runtime for the ONNX files."""
 
     ONNXRUNTIME = "onnxruntime"
     OPENVINO = "openvino"
@@ -121,9 +121,9 @@ class RecognizerSettings(Fragment):
     def precision(self) -> Precision:
         """Number format of the models, never ``AUTO``.
 
-        CPU time of the detector at 640x384 px with AVX2 only: 8 bits 29.7 ms, floats 48.5 ms with
-        OpenVINO; 80.2 and 57.9 ms with onnxruntime. With AMX and varying image sizes: bf16 37 to
-        44 ms, 8 bits 144 to 209 ms.
+        CPU time of the detector at 640x384 px with AVX2 only: with OpenVINO, 29.7 ms in 8 bits and
+        48.5 ms in floats; with onnxruntime, 80.2 ms and 57.9 ms. With AMX and varying image sizes:
+        37 to 44 ms in bf16, and 144 to 209 ms in 8 bits.
         """
         if self.recognition_precision is not Precision.AUTO:
             return self.recognition_precision
@@ -198,5 +198,5 @@ class RecognizerPoolSettings(RecognizerSettings):
 
 
 def all_processors_but_one() -> int:
-    """Return the number of CPUs minus one, which is left for work other than recognition."""
+    """Return the number of CPUs minus one, which is reserved for work other than recognition."""
     return max(1, available_processors() - 1)

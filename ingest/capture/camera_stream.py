@@ -45,8 +45,7 @@ def configure_ffmpeg() -> None:
 configure_ffmpeg()
 
 DECODER_OPTIONS: Final = {"max_pixels": str(MAX_PIXELS + MAX_PIXELS // 40)}
-"""Larger than the limit, because coded sizes are rounded up to whole blocks. The visible size is
-checked separately."""
+"""Coded sizes are rounded up to whole blocks. The visible size is checked separately."""
 
 _OVER_MAX_PIXELS: Final = "exceeds specified max pixel count"
 

@@ -19,8 +19,7 @@ _GREY_MAX_WIDTH_PX: Final = 1_000
 """Protects against very wide frames: 4096 x 1 px took 809 MiB when only the height was limited."""
 
 _STRIDED_HEIGHT_PX: Final = 270
-"""Frames are first subsampled to about this height, then averaged: 0.35 ms at 1080p instead of
-4 ms for averaging all pixels."""
+"""Height to which frames are subsampled before averaging (0.35 ms, not 4 ms, at 1080p)."""
 
 _PLANAR_8_BIT: Final = frozenset({"yuv420p", "yuvj420p", "yuv422p", "yuvj422p", "gray", "nv12"})
 

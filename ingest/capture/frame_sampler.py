@@ -69,8 +69,7 @@ class FrameSampler:
     def process_key_frame(self, frame: DecodedFrame, captured_ms: int, arrival: Instant) -> None:
         """Process a key frame of a stream whose other frames are held back.
 
-        If something moves (:attr:`is_still` is False), the other frames follow, and then this frame
-        again.
+        If something moves (:attr:`is_still` is False), the others follow, then this frame again.
         """
         self._decoded += 1
         try:

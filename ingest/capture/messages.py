@@ -155,9 +155,8 @@ class StatusReport(msgspec.Struct, frozen=True, kw_only=True, tag=True):
 
     All frames up to ``settled`` have been reported. ``still`` counts sampled frames without motion;
     ``is_still``: the last sampled frame had no motion. ``holds_back``: frames after ``settled`` are
-    waiting and are only decoded if something moves. ``decoder`` is
-    :data:`ingest.capture.hardware.SOFTWARE` or the kind of a device. ``alive_seconds`` is the
-    arrival time of the last packet (monotonic).
+    waiting and are only decoded if something moves. ``decoder`` is the kind of a device, or
+    :data:`ingest.capture.hardware.SOFTWARE`. ``alive_seconds``: last packet's arrival (monotonic).
     """
 
     number: int

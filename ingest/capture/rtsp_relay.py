@@ -39,8 +39,7 @@ class AnswerReader:
         self._begun = b""
         self._body_bytes = 0
         self.redirected_to: str | None = None
-        """Target of a redirect, or None. Empty: the redirect has no target. Nothing is forwarded
-        after a redirect."""
+        """Target of a redirect (may be empty), or None. Nothing is forwarded after a redirect."""
 
     def add(self, data: bytes) -> bytes:
         """Add received bytes, and return the bytes to forward: complete headers and their bodies.

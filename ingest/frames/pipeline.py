@@ -20,8 +20,7 @@ from ingest.metrics import DropReason, IngestMetrics
 _TICK_SECONDS: Final = 1.0
 _STILL_SECONDS: Final = 3.0
 _STILL_WHILE_HELD_BACK_SECONDS: Final = 15.0
-"""Maximum age of a report that nothing moves, if only key frames are decoded and reports are rare.
-"""
+"""Maximum age of a report that nothing moves, if only key frames are decoded."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,11 +1,11 @@
-"""Detects close-ups of plates by shrinking the image: the detector was trained on plates of cars.
+"""Detects close-ups of plates by shrinking images. The detector was trained on plates of cars.
 
 If a plate fills a third of the image or more, the detector finds only a part of it, or nothing. In
-the image shrunk to 160 px (and to 96 px if it may be a close-up), the plate has a usual size. A
+an image shrunk to 160 px (and to 96 px for a possible close-up), the plate has a usual size. A
 box's score does not show whether the box contains the whole plate, so several boxes of a plate are
-returned, and the engine decides by their texts. This takes 3.7 ms, in addition to 18.5 ms for the
-first pass (1080p), for the one image in ten in which the first pass finds no plate of usual size
-with certainty (tools/training/HISTORY.md).
+returned, and the engine chooses between them by text. This takes 3.7 ms, in addition to 18.5 ms for
+the first pass (1080p), and is needed for one image in ten, in which the first pass finds no plate
+of usual size with certainty (tools/training/HISTORY.md).
 """
 
 from collections.abc import Sequence
@@ -20,13 +20,13 @@ _SHRUNK_PX, _CLOSE_UP_PX = 160, 96
 """Longer side of shrunk images, rounded up to multiples of the detector's stride."""
 
 _MIN_WIDE_SHARE = 0.15
-"""Narrower detections in a shrunk image are ignored (fraction of the image's width)."""
+"""Minimum width of a detection in a shrunk image, as a fraction of the image's width."""
 
 _MAX_USUAL_SHARE = 0.25
-"""Narrower plates have a size on which the detector was trained (fraction of the image's width)."""
+"""Maximum width of plates on which the detector was trained, as a fraction of the image's width."""
 
 _MAX_SMALL_SIDE_PX, _MIN_FLAT_ASPECT = 512, 2.2
-"""Images with sides up to this, or as flat as a plate, may be close-ups."""
+"""Images whose sides are at most this long, or that are as flat as a plate, may be close-ups."""
 
 _CERTAIN_SCORE = 0.5
 SAME_PLATE_OVERLAP = 0.6
@@ -34,11 +34,11 @@ _SAME_BOX_IOU = 0.5
 """Boxes of both passes with at least this overlap belong to the same plate."""
 
 _MIN_RELATIVE_SCORE = 0.3
-"""Minimum score of another box of the same plate, relative to a better box's score."""
+"""Minimum score of another box of the same plate, relative to the score of a better box."""
 
 
 class PlateDetector(Protocol):
-    """A detector, or a wrapper that runs one in several passes."""
+    """A detector, or a wrapper that runs a detector in several passes."""
 
     def detect_all(
         self, images: list[BgrImage], hints: Sequence[AnalysisHints] | None = None
@@ -50,7 +50,7 @@ class CloseUpDetector:
     """Detects plates of any size relative to the image. Not thread-safe."""
 
     def __init__(self, detector: Detector, near: PlateDetector) -> None:
-        """Search original images with ``near``, and shrunk images with ``detector``."""
+        """``near`` searches original images, and ``detector`` searches shrunk images."""
         self._detector = detector
         self._near = near
 
@@ -60,7 +60,7 @@ class CloseUpDetector:
         """Return plates and candidates in each image, best first, in pixels of the image.
 
         A plate that is large in its image can have several boxes. ``hints`` are the expected plates
-        of each image; None: there are none.
+        of each image, or None if no plates are expected.
         """
         near = self._near.detect_all(images, hints)
         return list(map(self._add_close_ups, images, near))
@@ -83,7 +83,7 @@ class CloseUpDetector:
     def _search_shrunk(
         self, image: BgrImage, largest_px: int, usual: list[Detection]
     ) -> list[Detection]:
-        """Return the large plates of the image, shrunk to ``largest_px``."""
+        """Return the large plates in the image, found after shrinking it to ``largest_px``."""
         stride = self._detector.stride
         far = self._detector.search(
             image, self._detector.threshold, largest_px=-(-largest_px // stride) * stride
@@ -96,9 +96,9 @@ def _is_wide(found: Detection, image: BgrImage) -> bool:
 
 
 def _refine_edges(far: Detection, usual: list[Detection]) -> Detection:
-    """Return the detection, with the more precise box of the first pass if there is one.
+    """Return the detection with the more precise box of the first pass, if there is such a box.
 
-    Only for plates of usual size; the first pass finds only a part of larger ones.
+    Only for plates of usual size: the first pass finds only a part of a larger plate.
     """
     same = max(usual, key=lambda one: iou(one.box, far.box), default=far)
     if iou(same.box, far.box) < _SAME_BOX_IOU:
@@ -107,7 +107,7 @@ def _refine_edges(far: Detection, usual: list[Detection]) -> Detection:
 
 
 def deduplicate_detections(found: list[Detection]) -> list[Detection]:
-    """Return the detections, best first, without those mostly inside or around a better one.
+    """Return the detections, best first. Omit any that is mostly inside or around a better one.
 
     The first pass detects parts of a large plate, which overlap the whole plate too little for the
     usual suppression.
@@ -120,7 +120,7 @@ def deduplicate_detections(found: list[Detection]) -> list[Detection]:
 
 
 def _worth_reading(passes: list[list[Detection]]) -> list[Detection]:
-    """Return the detections of all passes, best first; an uncertain plate has one box per pass."""
+    """Return the detections of all passes, best first. Uncertain plates have one box per pass."""
     found = {one: None for of_pass in passes for one in deduplicate_detections(of_pass)}
     kept: list[Detection] = []
     for one in sorted(found, key=lambda one: -one.score):

@@ -18,42 +18,42 @@ from recognition.settings import RecognizerSettings
 from recognition.types import BgrImage, Box, Boxes, Detection, ious
 
 USUAL_IMAGE_PX = (1920, 1080)
-"""Frame size of most cameras. Images with the same input size as this one are faster."""
+"""Frame size of most cameras. Images with the same input size as this frame are faster."""
 
 Scores = npt.NDArray[np.float64]
-"""N values, 0..1."""
+"""N values from 0 to 1."""
 
 MIN_PLATE_PX = (16, 6)
-"""Minimum width and height of a searched image. The smallest plates that are read are 7 px high, or
-24 px wide if they have two rows."""
+"""Minimum width and height of a searched image. The smallest readable plates are 7 px high, or
+24 px wide with two rows."""
 
 _SAME_PLATE_IOU = 0.5
 _SAME_PLATE_SCORE = 0.5
-"""Minimum score of a box in the mean box, relative to the best box's score."""
+"""Minimum score of a box that counts in the mean box, relative to the best box's score."""
 MAX_PLATES = 50
-"""Maximum number of plates in an image, best first: protects against unusual images."""
+"""Maximum number of plates in an image, best first. Protects against unusual images."""
 
 
 class Detector:
     """A loaded detector. Not thread-safe."""
 
     def __init__(self, card: DetectorCard, model: Model, settings: RecognizerSettings) -> None:
-        """Read the card. The settings can override its threshold and input size."""
+        """Read the card. The settings can override the card's threshold and input size."""
         self._card = card
         self._model = model
         wanted = settings.recognition_detection_threshold
         self.threshold = card.output.score_threshold if wanted is None else wanted
         """Minimum score of a plate, 0 to 1."""
         self.iou_threshold = card.output.iou_threshold
-        """Boxes with a larger overlap (0 to 1) belong to the same plate."""
+        """Overlap (0 to 1) above which boxes belong to the same plate."""
         self.plate_probability_card = card.plate_chance
         self.classes = card.output.classes
         self.stride = card.input.stride
-        """The sides of the model's input are multiples of this, in pixels."""
+        """Number of pixels of which the sides of the model's input are multiples."""
         self._sizing = InputSizing(card.input, settings)
         self._on_cpu = settings.runs_on_cpu
         self.takes_any_size = self._sizing.takes_any_size
-        """Whether input can have any size: the model accepts it and runs on a CPU."""
+        """Whether the input can have any size, because the model accepts it and runs on a CPU."""
         self.max_plates = MAX_PLATES
 
     @classmethod
@@ -78,7 +78,7 @@ class Detector:
     def detect_all(
         self, images: list[BgrImage], hints: Sequence[AnalysisHints] | None = None
     ) -> list[list[Detection]]:
-        """Return the plates in each image, including known ones, best first, in its pixels."""
+        """Return the plates in each image, including known plates, best first, in image pixels."""
         return self.search_all(images, self.threshold)
 
     def search(
@@ -91,10 +91,10 @@ class Detector:
     ) -> list[Detection]:
         """Return detections scoring at least ``threshold`` (0 to 1), best first, in image pixels.
 
-        The image is scaled to ``input_px`` (width, height; multiples of the model's stride, only
-        for a model with a variable size), by default to the size of the card or the settings.
-        ``largest_px`` (a multiple of the stride) limits its sides. A model with a fixed size gets
-        it with a grey border.
+        The image is scaled to ``input_px``, by default to the size in the card or the settings.
+        ``input_px`` (width, height) must be multiples of the model's stride, and requires a model
+        with a variable size. ``largest_px`` (a multiple of the stride) limits the image's sides. If
+        the model's size is fixed, the image gets a grey border.
         """
         return self.search_all([image], threshold, input_px=input_px, largest_px=largest_px)[0]
 
@@ -106,7 +106,7 @@ class Detector:
         input_px: tuple[int, int] | None = None,
         largest_px: int | None = None,
     ) -> list[list[Detection]]:
-        """Return the detections in each image (:meth:`search`); on a GPU in one batch if possible.
+        """Return the detections in each image (:meth:`search`). GPUs use one batch if possible.
 
         An image smaller than :data:`MIN_PLATE_PX` has no detections.
         """
@@ -156,7 +156,7 @@ class Detector:
         ]
 
     def scale(self, image: BgrImage) -> float:
-        """Return the scale of an image in :meth:`detect`: input pixels per image pixel."""
+        """Return the scale of an image in :meth:`detect`, in input pixels per image pixel."""
         height, width = image.shape[:2]
         return self._sizing.scale(width, height)
 
@@ -170,7 +170,7 @@ class Detector:
         if self._card.output.decoder is DetectorDecoder.END2END_ROWS:
             rows = output.astype(np.float64)
             return rows[:, 1:5], rows[:, 6], rows[:, 5].astype(np.int64)
-        # Most of the thousands of anchors have a score near 0: drop them before any arithmetic.
+        # Most of the thousands of anchors have a score near 0. Drop them before any arithmetic.
         scores = output[0, 4:].max(axis=0)
         likely = output[0][:, scores >= threshold].astype(np.float64)
         half = likely[2:4] / 2
@@ -197,7 +197,7 @@ def suppress_overlapping(found: list[Detection], iou_threshold: float) -> list[D
 
 
 def _non_maximum_suppression(boxes: Boxes, scores: Scores, iou_threshold: float) -> list[int]:
-    """Return indices of boxes (left, top, right, bottom) overlapping no better one, best first."""
+    """Return the indices of boxes that overlap no better box, best first."""
     if not len(boxes):
         return []
     sized = np.concatenate([boxes[:, :2], boxes[:, 2:] - boxes[:, :2]], axis=1)
@@ -206,9 +206,9 @@ def _non_maximum_suppression(boxes: Boxes, scores: Scores, iou_threshold: float)
 
 
 def _weighted_mean_box(boxes: Boxes, scores: Scores, best: int) -> Box:
-    """Return the mean of the best box and others of the same plate, weighted by their scores.
+    """Return the mean of the best box and other boxes of the same plate, weighted by score.
 
-    It is closer to the plate than the best box (mean IoU of 0.827 instead of 0.821).
+    The mean box is closer to the plate than the best box (mean IoU of 0.827 instead of 0.821).
 
     **Source:** Solovyev et al., Weighted boxes fusion, 2021.
     """

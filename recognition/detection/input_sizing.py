@@ -1,4 +1,4 @@
-"""Size and position of an image in a detector's input."""
+"""Calculates the size and position of an image in a detector's input."""
 
 import math
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ class InputSizing:
     """Input sizes according to a model card and the settings, in pixels, width first."""
 
     def __init__(self, card: InputCard, settings: RecognizerSettings) -> None:
-        """Read the card. The settings can override its size."""
+        """Read the card. The settings can override the card's size."""
         self._stride = card.stride
         # GPU runtimes need seconds to minutes to prepare for each new size.
         self.takes_any_size = card.dynamic_size and settings.runs_on_cpu
@@ -25,11 +25,11 @@ class InputSizing:
         self._largest = None if settings.recognition_input_size else card.largest_side
 
     def size_px(self, width: int, height: int, largest_px: int | None = None) -> tuple[int, int]:
-        """Return width and height of the input for an image.
+        """Return the width and height of the input for an image.
 
-        A model with a fixed size always has that input. With a variable size, the input has no grey
-        border around a wide or tall image (it would take 45 ms instead of 26 ms at 1080p), and the
-        image is shrunk to ``largest_px`` per side, if given.
+        A fixed input size applies to all images. With a variable size, wide and tall images get no
+        grey border (with a border, 1080p would take 45 ms instead of 26 ms), and each side of the
+        image is limited to ``largest_px``, if given.
         """
         if not self.takes_any_size:
             return self._width, self._height
@@ -37,11 +37,11 @@ class InputSizing:
         return trimmed_size_px(width, height, *box, self._stride)
 
     def scale(self, width: int, height: int) -> float:
-        """Return the scale of an image in its input: input pixels per image pixel."""
+        """Return the scale of an image in its input, in input pixels per image pixel."""
         return place(width, height, *self._max_size_px(width, height)).scale
 
     def _max_size_px(self, width: int, height: int) -> tuple[int, int]:
-        """Return the size that the image must fit into: its own size, within the card's limits."""
+        """Return the size that the image must fit into: its size, within the card's limits."""
         if self._largest is None or not self.takes_any_size:
             return self._width, self._height
         side = -(-min(max(width, height), self._largest) // self._stride) * self._stride
@@ -73,7 +73,7 @@ def place(
 def trimmed_size_px(
     width: int, height: int, into_width: int, into_height: int, stride: int
 ) -> tuple[int, int]:
-    """Return the smallest width and height, in multiples of ``stride``, for the image in a box."""
+    """Return the smallest size, in multiples of ``stride``, for the image scaled to fit a box."""
     scale = place(width, height, into_width, into_height).scale
     sides = (-(-round(side * scale) // stride) * stride for side in (width, height))
     needed_width, needed_height = (max(stride, side) for side in sides)
@@ -83,7 +83,7 @@ def trimmed_size_px(
 def letterbox(
     image: BgrImage, into_width: int, into_height: int, grey: int, largest: float = math.inf
 ) -> tuple[BgrImage, Placement]:
-    """Return the image centred on grey, in its aspect ratio, and its position (:func:`place`)."""
+    """Return the image centred on grey, and its position (:func:`place`). Keep the aspect ratio."""
     height, width = image.shape[:2]
     where = place(width, height, into_width, into_height, largest)
     size = (max(1, round(width * where.scale)), max(1, round(height * where.scale)))
@@ -95,10 +95,10 @@ def letterbox(
 
 
 def _shrunk(image: BgrImage, size: tuple[int, int]) -> BgrImage:
-    """Return the image scaled to ``size``; it is first halved while at least twice as large.
+    """Return the image scaled to ``size``. First halve it while it is at least twice as large.
 
-    The mean of 2 x 2 pixels preserves thin strokes of small plates. From 1080p to 640 px it takes
-    0.9 ms; a single area average takes 2.6 ms.
+    The mean of 2 x 2 pixels preserves thin strokes of small plates. From 1080p to 640 px, halving
+    takes 0.9 ms, and a single area average takes 2.6 ms.
     """
     height, width = image.shape[:2]
     larger = width > size[0] and height > size[1]

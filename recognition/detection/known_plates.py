@@ -1,4 +1,4 @@
-"""Identifies plates at expected positions, which need not be read."""
+"""Identifies plates at expected positions, which do not need to be read."""
 
 import math
 
@@ -14,11 +14,11 @@ _SAME_PLATE_OVERLAP = 0.6
 _MAX_WIDTH_RATIO = 1.3
 
 _MIN_SCORE = 0.3
-"""A detection with a lower score may not be a plate, however well it fits, so it is read."""
+"""Minimum score. A detection with a lower score is read, because it may not be a plate."""
 
 _NEAR_WIDTHS = 1.5
-"""Another plate within this distance of an expected position may be the expected one, and a plate
-within this distance of another expected position may be that one. In widths of the expected box."""
+"""Distance, in widths of the expected box, within which another plate may be the expected plate, or
+a plate may be the plate that is expected at another position."""
 
 _RIVAL_SCORE = 0.25
 """Minimum score of another plate nearby, relative to the plate's score."""
@@ -29,8 +29,8 @@ def split_known(
 ) -> tuple[list[Detection], tuple[KnownPlate, ...]]:
     """Return the detections to read, and the plates found at expected positions.
 
-    A plate is also read if another one is nearby, because either may be the expected one, or if
-    another plate is expected nearby, because it may be that one.
+    A plate is also read if another plate is nearby, because either may be the expected plate, or
+    if another plate is expected nearby, because this plate may be that plate.
     """
     best = {number: _best(found, expected) for number, expected in enumerate(hints.known)}
     there = {
@@ -62,7 +62,7 @@ def _fits(found: Detection, expected: FrameBox) -> bool:
 
 
 def _is_same(one: Detection, other: Detection) -> bool:
-    """Return whether two detections are of the same plate, or one is a part of it."""
+    """Return whether two detections are of the same plate, or of a plate and a part of it."""
     return overlap_coefficient(one.box, other.box) >= _SAME_PLATE_OVERLAP
 
 

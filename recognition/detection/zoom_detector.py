@@ -2,7 +2,7 @@
 
 Images are shrunk to the detector's input, so distant plates are detected late and with inaccurate
 boxes. A window takes a quarter of the time of the first pass. In collages of nine photos, 692 of
-750 plates are detected with windows and 659 without (tools/training/HISTORY.md).
+750 plates are detected with windows, and 659 without windows (tools/training/HISTORY.md).
 """
 
 from collections.abc import Sequence
@@ -16,11 +16,11 @@ from recognition.detection.known_plates import split_known
 from recognition.types import BgrImage, Detection, iou
 
 COARSE_SCORE_THRESHOLD = 0.1
-"""Minimum score of the first pass's candidates, unless the detector's threshold is lower. Without
-a confirmation by its window, a candidate keeps its score, which must reach the threshold."""
+"""Minimum score of the first pass's candidates, unless the detector's threshold is lower. If the
+window does not confirm a candidate, the first score must reach the threshold."""
 
 _WINDOW_INPUT_PX = (256, 160)
-"""Width and height of a window in the detector's input, rounded up to multiples of its stride."""
+"""Width and height of a window in the detector's input, before rounding up to the stride."""
 
 _PLATE_WIDTH_PX = 80.0
 """Desired width of a plate in its window."""
@@ -28,7 +28,7 @@ _PLATE_WIDTH_PX = 80.0
 _MAX_SCALE = 1.5
 _MIN_GAIN = 1.25
 _CLEAR = ((32.0, 0.4), (20.0, 0.6))
-"""Widths (in pixels of the first input) and scores. A candidate above one pair gets no window."""
+"""Widths (in pixels of the first input) and scores. Candidates above a pair get no window."""
 
 _SAME_PLATE_IOU = 0.2
 _MAX_WINDOWS = 20
@@ -45,7 +45,7 @@ class ZoomDetector:
     def detect_all(
         self, images: list[BgrImage], hints: Sequence[AnalysisHints] | None = None
     ) -> list[list[Detection]]:
-        """Return the plates in each image, one by one: CPUs do not benefit from batches."""
+        """Return the plates in each image. Images are not batched: CPUs do not benefit from it."""
         return list(map(self.detect, images, hints or [NOTHING_KNOWN] * len(images)))
 
     def detect(self, image: BgrImage, hints: AnalysisHints = NOTHING_KNOWN) -> list[Detection]:
@@ -95,7 +95,7 @@ def _grown_px(size: tuple[int, int], stride: int) -> tuple[int, int]:
 def _window(
     middles: tuple[float, float], image: BgrImage, input_px: tuple[int, int], zoom: float
 ) -> tuple[int, int, int, int]:
-    """Return left, top, right, bottom of the window around a point, inside the image."""
+    """Return the left, top, right and bottom of the window around a point, inside the image."""
     height, width = image.shape[:2]
     spans = []
     for middle, side, input_side in zip(middles, (width, height), input_px, strict=True):

@@ -22,9 +22,9 @@ from recognition.types import BgrImage
 class PhotoResult:
     """A photo and its readings.
 
-    ``predictions`` contains all readings, ``reported`` those that meet the thresholds. ``cpu_ms``
-    is the CPU time, including decoding. ``refused`` is the reason if the file cannot be decoded
-    (then there are no readings), otherwise empty.
+    ``predictions`` contains all readings, and ``reported`` the readings that meet the thresholds.
+    ``cpu_ms`` is the CPU time, including decoding. If the file cannot be decoded, ``refused`` is
+    the reason and there are no readings; otherwise it is empty.
     """
 
     photo: Photo
@@ -36,7 +36,7 @@ class PhotoResult:
 
     @property
     def invented(self) -> tuple[Prediction, ...]:
-        """Reported readings that are on no boxed plate: false, if every plate is boxed."""
+        """Reported readings that are on no boxed plate. They are wrong if every plate is boxed."""
         return on_no_plate(self.photo, self.reported)
 
 
@@ -45,7 +45,7 @@ def evaluate(
     recognizer: Recognizer,
     done: Callable[[PhotoResult, BgrImage], object] = lambda _result, _image: None,
 ) -> list[PhotoResult]:
-    """Return the result of each photo; call ``done`` with each and the photo's pixels.
+    """Return the result of each photo. Call ``done`` with each result and the photo's pixels.
 
     Raises:
         OSError: a photo cannot be read.
@@ -74,7 +74,7 @@ def _read(photo: Photo, data: bytes, recognizer: Recognizer) -> tuple[PhotoResul
 
 
 def prediction_of(reading: PlateReading) -> Prediction:
-    """Return a reading in the form that is compared with a label."""
+    """Convert a reading for the comparison with labels."""
     box = reading.box
     corners = (box.x, box.y, box.x + box.width, box.y + box.height)
     return Prediction(reading.text, reading.confidence, corners)
@@ -88,7 +88,7 @@ def _grey(photo: Photo) -> BgrImage:
 
 
 def write_predictions(path: Path, results: Iterable[PhotoResult]) -> None:
-    """Write one JSON object per photo and line, with all readings regardless of thresholds."""
+    """Write one JSON object per line and photo, with all readings regardless of thresholds."""
     path.write_text("".join(map(_line, results)), encoding="utf-8")
 
 

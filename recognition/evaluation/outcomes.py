@@ -1,4 +1,4 @@
-"""Outcomes of labelled plates, and the classes in which they are counted."""
+"""Determines the outcomes of labelled plates, and the classes in which outcomes are counted."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -16,12 +16,12 @@ _WIDTHS_PX: Final = (0, 40, 60, 80, 120)
 """Lower limits of the plate width classes."""
 
 _TWO_ROWS_BELOW_ASPECT: Final = 2.2
-"""Width over height below which a plate probably has two rows."""
+"""Ratio of width to height below which a plate probably has two rows."""
 
 
 @dataclass(frozen=True)
 class Prediction:
-    """A plate found by the engine; ``confidence`` is 0 to 1, ``box`` in pixels of the photo."""
+    """A plate found by the engine. ``confidence`` is 0 to 1, and ``box`` is in photo pixels."""
 
     text: str
     confidence: float
@@ -32,8 +32,8 @@ class Prediction:
 class PlateOutcome:
     """A labelled plate and the engine's result.
 
-    ``prediction`` is the correct reading if there is one, otherwise the reading with the highest
-    confidence at the plate's position.
+    ``prediction`` is the correct reading if there is a correct reading, otherwise the reading with
+    the highest confidence at the plate's position.
     """
 
     photo: Photo
@@ -48,7 +48,7 @@ class PlateOutcome:
 
     @property
     def folded(self) -> bool:
-        """Like ``exact``, but O and Q count as 0, and I counts as 1."""
+        """Whether the whole text is correct if O and Q count as 0, and I counts as 1."""
         same = self._text().translate(FOLDED) == self.plate.text.translate(FOLDED)
         return self.plate.certain and same
 
@@ -119,4 +119,4 @@ CLASSES: Final[Mapping[str, Callable[[PlateOutcome], str]]] = MappingProxyType(
         "country": _country,
     }
 )
-"""Tables by name: the function that returns the class of an outcome."""
+"""Tables by name, each with the function that returns the class of an outcome."""

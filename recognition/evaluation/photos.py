@@ -1,4 +1,4 @@
-"""Labelled photos: the input of an evaluation."""
+"""Loads labelled photos, the input of an evaluation."""
 
 import json
 from collections.abc import Iterator
@@ -28,7 +28,7 @@ class LabelledPlate:
 
 @dataclass(frozen=True)
 class Photo:
-    """One photo. ``exhaustive``: every visible plate is boxed. Missing sizes are 0."""
+    """A photo. ``exhaustive``: every visible plate is boxed. Missing sizes are 0."""
 
     name: str
     path: Path
@@ -44,13 +44,13 @@ class Photo:
 
 
 def load_photo_file(path: Path, split: str | None = None) -> list[Photo]:
-    """Return the photos of a file with one JSON object per line, in order, optionally of one split.
+    """Return the photos of a JSON Lines file, in order, optionally only those of one split.
 
-    Required are ``image`` (a path relative to the file's folder) and ``plates`` (can be empty),
-    each with ``box`` (x1, y1, x2, y2 in pixels) and, if known, ``text``.
+    Each object must contain ``image`` (a path relative to the file's folder) and ``plates`` (can be
+    empty). Each plate must contain ``box`` (x1, y1, x2, y2 in pixels) and, if known, ``text``.
 
     Raises:
-        InvalidInputError: the file cannot be read, or a line is not such an object.
+        InvalidInputError: the file cannot be read, or a line does not contain such an object.
     """
     try:
         rows = list(json_lines(path))
@@ -62,14 +62,14 @@ def load_photo_file(path: Path, split: str | None = None) -> list[Photo]:
 
 
 def json_lines(path: Path) -> Iterator[dict[str, Any]]:
-    """Yield the JSON objects of a file with one per line; empty lines are skipped."""
+    """Yield the JSON objects of a JSON Lines file. Empty lines are skipped."""
     with path.open(encoding="utf-8-sig") as file:
         yield from (json.loads(line) for line in file if line.strip())
 
 
 def _photo(folder: Path, row: dict[str, Any]) -> Photo:
     plates = tuple(
-        # Normalised like the engine's texts: without the label's spaces and dashes.
+        # Normalise it like the engine's texts: remove the label's spaces and dashes.
         LabelledPlate(
             normalise_plate(str(plate.get("text") or "")),
             plate.get("uncertain", False),

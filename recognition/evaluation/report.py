@@ -1,4 +1,4 @@
-"""Reports of an evaluation: as Markdown, and as an HTML page with an image of every error."""
+"""Writes the results of an evaluation as Markdown, or as HTML with an image of every error."""
 
 import base64
 from collections.abc import Sequence
@@ -30,7 +30,7 @@ _STYLE: Final = (
 
 @dataclass(frozen=True)
 class Miss:
-    """An error with its image (JPEG), the label's text and the text that was read."""
+    """An error, with an image (JPEG), the label's text and the text that was read."""
 
     kind: str
     photo: str
@@ -40,7 +40,7 @@ class Miss:
 
 
 def misses(result: PhotoResult, image: BgrImage) -> list[Miss]:
-    """Return a photo's errors: plates not found, wrong texts, readings where there is no plate."""
+    """Return a photo's errors: missed plates, wrong texts, and readings where there is no plate."""
     name = result.photo.name
     rows = [
         Miss(kind, name, one.plate.text or "?", _got(one), _picture(image, one.plate.box))

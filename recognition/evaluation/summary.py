@@ -1,4 +1,4 @@
-"""Aggregated results of an evaluation."""
+"""Aggregates the results of an evaluation."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
@@ -26,7 +26,7 @@ class MeasuredShare:
 
 @dataclass(frozen=True)
 class Slice:
-    """Counts of a class's plates that were found and read; ``certain``: the text is known."""
+    """Counts of the found and read plates of a class. ``certain`` plates have a known text."""
 
     name: str
     plates: int
@@ -38,7 +38,7 @@ class Slice:
 
 @dataclass(frozen=True)
 class Bin:
-    """Readings with similar confidence: count, mean confidence, and fraction of correct ones."""
+    """Readings with similar confidence: count, mean confidence, and fraction that is correct."""
 
     count: int
     confidence: float
@@ -47,10 +47,10 @@ class Bin:
 
 @dataclass(frozen=True)
 class Summary:
-    """Fractions are 0 to 1. ``cpu_ms`` is the median over the photos.
+    """Results of an evaluation. Fractions are 0 to 1, and ``cpu_ms`` is the median over the photos.
 
     ``false_alarms`` counts exhaustive photos with readings that are on no boxed plate. ``invented``
-    counts such readings in all photos; some of them may be correct.
+    counts such readings in all photos. Some of these readings may be correct.
     """
 
     photos: int
@@ -109,7 +109,7 @@ def _share(
 ) -> MeasuredShare:
     """Return the fraction of hits among the plates that count.
 
-    Photos of the same vehicle are resampled together, because they are not independent.
+    Photos of the same vehicle are not independent, so they are resampled together.
 
     **Source:** Efron, Bootstrap methods: another look at the jackknife, 1979.
     """

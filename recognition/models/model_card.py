@@ -1,4 +1,4 @@
-"""Model cards: the JSON files next to ONNX files that describe their input and output.
+"""Loads model cards: JSON files that describe the input and output of the ONNX files next to them.
 
 ``recognition/models/README.md`` documents the fields.
 """
@@ -36,7 +36,7 @@ class ColourOrder(StrEnum):
 
 
 class Resize(StrEnum):
-    """Resizing to the model's size: padded, which keeps the aspect ratio, or stretched."""
+    """Resizing to the model's size: padded, which preserves the aspect ratio, or stretched."""
 
     LETTERBOX = "letterbox"
     STRETCH = "stretch"
@@ -46,7 +46,7 @@ class DetectorDecoder(StrEnum):
     """Layout of a detector's output."""
 
     ULTRALYTICS = "ultralytics"
-    """N x (4 + classes) x A: centre boxes and class scores, without suppression."""
+    """N x (4 + classes) x A: boxes (centre, size) and class scores, without suppression."""
     END2END_ROWS = "end2end_rows"
     """Rows of batch, x1, y1, x2, y2, class, score, after suppression of overlapping boxes."""
 
@@ -60,9 +60,9 @@ class _Part(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class InputCard(_Part, frozen=True, kw_only=True):
-    """The image tensor. Pixel values (0 to 255) are multiplied by ``scale``; sizes are in pixels.
+    """The image tensor. Pixel values (0 to 255) are multiplied by ``scale``. Sizes are in pixels.
 
-    With a variable size, images larger than ``height`` and ``width`` keep their size, up to
+    If the size is variable, images larger than ``height`` and ``width`` are not shrunk, except to
     ``largest_side``.
     """
 
@@ -82,7 +82,7 @@ class InputCard(_Part, frozen=True, kw_only=True):
 
 
 class DetectorOutputCard(_Part, frozen=True, kw_only=True):
-    """The output of a detector. Thresholds are 0 to 1."""
+    """The output of a detector. Thresholds are from 0 to 1."""
 
     decoder: DetectorDecoder
     name: str
@@ -94,7 +94,7 @@ class DetectorOutputCard(_Part, frozen=True, kw_only=True):
 class ReaderOutputCard(_Part, frozen=True, kw_only=True):
     """The output of a reader: characters in the order of the last axis, slots, padding, regions.
 
-    ``slots``: N x slots x alphabet, the probability of each character in each slot.
+    Decoder ``slots``: N x slots x alphabet, the probability of each character in each slot.
     """
 
     decoder: Literal["slots"]
@@ -114,15 +114,15 @@ class Interpolation(StrEnum):
 
 
 class MarginsCard(_Part, frozen=True, kw_only=True):
-    """Margins on each side of a box, as fractions of its width and height."""
+    """Margins on each side of a box, as fractions of the box's width and height."""
 
     margin_x: float = 0.0
     margin_y: float = 0.0
 
 
 class SecondCropCard(MarginsCard, frozen=True, kw_only=True):
-    """The second crop of a plate, read if the first one's mean character probability (0 to 1) is
-    less than ``below``."""
+    """The second crop of a plate. It is read if the mean character probability (0 to 1) of the
+    first crop is less than ``below``."""
 
     below: float = 1.0
 
@@ -130,10 +130,10 @@ class SecondCropCard(MarginsCard, frozen=True, kw_only=True):
 class TurnedCropsCard(_Part, frozen=True, kw_only=True):
     """Crops of a plate that may be tilted, rotated by ``step`` degrees in both directions.
 
-    While that increases the mean character probability, the rotation continues in that direction,
-    up to ``most`` degrees. Only plates at least ``least_width`` pixels wide, with a probability
-    from ``above`` to ``below``, are read this way. The best result must have a probability higher
-    by ``gain``, and at least ``least``: a lower one would turn signs into plates.
+    Rotation continues, up to ``most`` degrees, in the direction that increases the mean character
+    probability. Only plates at least ``least_width`` pixels wide, with a probability from ``above``
+    to ``below``, are read this way. The probability of the best result must be higher by ``gain``,
+    and at least ``least``: with a lower minimum, signs would become plates.
     """
 
     step: Annotated[float, msgspec.Meta(ge=5, le=40)]
@@ -148,14 +148,14 @@ class TurnedCropsCard(_Part, frozen=True, kw_only=True):
         """Validate the values.
 
         Raises:
-            ValueError: they contradict each other. When decoding a card, msgspec converts it.
+            ValueError: the values contradict each other. When decoding, msgspec converts the error.
         """
         if self.step > self.most or self.above >= self.below:
             raise ValueError("step must not exceed most, and above must be less than below")
 
 
 class CropCard(MarginsCard, frozen=True, kw_only=True):
-    """Crops of a plate. With ``second``, an uncertain plate is read twice and both are averaged."""
+    """Crops of a plate. If ``second`` is given, an uncertain plate is read from both crops."""
 
     interpolation: Interpolation = Interpolation.LINEAR
     second: SecondCropCard | None = None
@@ -173,18 +173,18 @@ class CalibrationCard(_Part, frozen=True, kw_only=True):
         """Validate the table, which would otherwise only fail at the first plate.
 
         Raises:
-            ValueError: the table is invalid. When decoding a card, msgspec converts it.
+            ValueError: the table is invalid. When decoding, msgspec converts the error.
         """
         if len(self.x) != len(self.y) or any(a >= b for a, b in pairwise(self.x)):
             raise ValueError("x must be increasing and have as many values as y")
 
 
 class PlateProbabilityCard(_Part, frozen=True, kw_only=True):
-    """Weights in the log odds that a text belongs to a plate
+    """Weights for the log odds that a text belongs to a plate
     (:mod:`recognition.reading.confidence`).
 
-    ``score`` and ``least_sure`` are multiplied by the log odds of the detector's score and of the
-    least certain character's probability. The other weights apply if the feature is present.
+    ``score`` is multiplied by the log odds of the detector's score, and ``least_sure`` by the log
+    odds of the least certain character. The other weights apply if the feature is present.
     """
 
     offset: float
@@ -238,10 +238,10 @@ class CtcOutputCard(_Part, frozen=True, kw_only=True):
 class CtcReaderCard(_Part, frozen=True, kw_only=True, tag="line-reader", tag_field="kind"):
     """Model card of a CTC reader, the second reader, which reads a plate as a line of text.
 
-    Crops are resized to the input's height and a width that depends on their shape, from
-    ``least_width`` to the input's width, in multiples of its stride. The model is used if the
-    reader's mean character probability is less than ``below`` and at least ``least`` (below that,
-    it would turn signs into plates). Its logarithms are multiplied by ``weight``.
+    Crops are resized to the input's height and a width that depends on the crop's shape, from
+    ``least_width`` to the input's width, in multiples of the stride. The model is used if the
+    reader's mean character probability is less than ``below`` and at least ``least``, below which
+    signs would become plates. The model's logarithms are multiplied by ``weight``.
     """
 
     schema: int

@@ -1,6 +1,6 @@
-"""Runs ONNX files with onnxruntime or OpenVINO, through one interface.
+"""Runs ONNX files with onnxruntime or OpenVINO through a common interface.
 
-Types of the runtimes are not used outside this module.
+The runtimes' types are not used outside this module.
 """
 
 import math
@@ -29,24 +29,24 @@ from recognition.settings import (
 )
 
 MAX_SMALL_TENSOR_VALUES = 3 * 256 * 192
-"""Maximum number of values in the tensor of a small image. The zoom detector's windows have
-256x160 px, rounded up to the stride."""
+"""Maximum number of values in the tensor of a small image. The zoom detector's windows are 256x160
+px, rounded up to the stride."""
 
 _MAX_COPIES = 4
 RECURRING_COUNT = 200
-"""A large size that occurred this often gets a separate copy of the model, like the usual size,
-unless there are too many (:data:`_MAX_COPIES`). Preparing a copy takes 0.9 s of CPU time with AVX2
-only, and saves 3 to 7 ms per run. Recurring sizes are those of cameras."""
+"""Number of occurrences after which a large size gets a separate copy of the model, like the usual
+size, unless there are too many copies (:data:`_MAX_COPIES`). Preparing a copy takes 0.9 s of CPU
+time with AVX2 only, and saves 3 to 7 ms per run. Recurring sizes are frame sizes of cameras."""
 
 _MAX_COUNTED = 1_000
-"""Maximum number of sizes to count; photos of API clients can have any size."""
+"""Maximum number of sizes to count. Photos from API clients can have any size."""
 
 _SMALL_IMAGE_BATCH = 32
-"""Batch size of small images on a GPU; larger ones have batches of ``GPU_BATCH``."""
+"""Batch size of small images on a GPU. Larger images have batches of ``GPU_BATCH``."""
 
 _CACHED_LAYERS = 100
-"""Number of prepared layers that are cached. With this number a process's memory stays constant; an
-image of a new size takes half as long again."""
+"""Number of cached prepared layers. With this number, a process's memory stays constant, and an
+image of a new size takes 50 % longer."""
 
 Tensor = npt.NDArray[Any]
 Shape = tuple[int, ...]
@@ -58,7 +58,7 @@ class Model(Protocol):
     def run(self, tensor: Tensor) -> dict[str, Tensor]:
         """Return the output tensors by name. Not thread-safe.
 
-        ``tensor`` has the shape and element type of the model card, with one image per row.
+        ``tensor`` has the shape and element type in the model card, with one image per row.
         """
 
 
@@ -79,7 +79,7 @@ class _OnnxRuntimeModel:
     """A model in onnxruntime. On a GPU, its tensors have only a few shapes.
 
     CUDA prepares a network again each time the shape of its input changes, even back to an earlier
-    one: 0.1 s for the reader, 0.8 s for the detector (H200, onnxruntime 1.31). There, the reader
+    shape, in 0.1 s for the reader and 0.8 s for the detector (H200, onnxruntime 1.31). The reader
     takes 3.4 ms for one crop as well as for 64, and the detector 4.2 ms for one image and 8.0 ms
     for eight. So on a GPU, batches are filled up with blank images.
     """
@@ -97,7 +97,7 @@ class _OnnxRuntimeModel:
         options.log_severity_level = 3
         providers = settings.recognition_providers.split(",")
         if "CUDAExecutionProvider" in providers:
-            # The NVIDIA libraries of the extra `gpu` are not on the loader's path.
+            # The NVIDIA libraries from the `gpu` extra are not on the loader's path.
             onnxruntime.preload_dlls()
         self._session = onnxruntime.InferenceSession(str(path), options, providers=providers)
         # onnxruntime silently falls back to other providers.
@@ -124,7 +124,7 @@ class _OnnxRuntimeModel:
             blank = np.zeros((rows - len(part), *tensor.shape[1:]), tensor.dtype)
             values = self._run(np.concatenate([part, blank]))
             if any(len(value) != rows for value in values.values()):
-                # The output has no row per image, so those of blank images cannot be removed.
+                # The output does not have one row per image, so blank images cannot be removed.
                 self._fills_batches = False
                 return self._run(tensor)
             each.append({name: value[: len(part)] for name, value in values.items()})
@@ -132,12 +132,12 @@ class _OnnxRuntimeModel:
 
 
 class _OpenVinoModel:
-    """A model in OpenVINO. With a variable image size, it has several copies of about 30 MB.
+    """A model in OpenVINO. If the image size is variable, there are several copies of about 30 MB.
 
-    One is only for the usual size, which is a tenth faster. Others are for small and large images,
-    because a network prepares again when the size changes: an image followed by a window takes
-    22.7 ms with one copy, 19.9 ms with two. The second copy for any size is created from the first
-    when needed, in 0.1 s.
+    One copy is only for the usual size, which is a tenth faster. Other copies are for small and
+    large images, because a network prepares again when the size changes: an image followed by a
+    window takes 22.7 ms with one copy and 19.9 ms with two. The second copy for any size is created
+    from the first copy when needed, in 0.1 s.
     """
 
     def __init__(
@@ -164,7 +164,7 @@ class _OpenVinoModel:
         self._compile_for = partial(_compiled_for, compiled, model)
         self._size_counts = Counter[Shape]()
         self._of_any_size: dict[bool, Any] = {}
-        """Key: whether the copy is for small images. Each copy is created when first needed."""
+        """Copies by whether they are for small images, each created when first needed."""
         self._lock = Lock()
         self._outputs = [output.get_any_name() for output in self._compiled.outputs]
 
@@ -196,7 +196,7 @@ class _OpenVinoModel:
         return self._of_any_size[is_small]
 
     def _gets_copy(self, shape: Shape) -> bool:
-        """Count a shape; return whether it gets a separate copy from now on."""
+        """Count a shape. Return whether the shape now gets a separate copy."""
         if not self._has_copies or len(self._of_one_size) > _MAX_COPIES:
             return False
         if shape not in self._size_counts and len(self._size_counts) >= _MAX_COUNTED:
@@ -214,8 +214,8 @@ def _openvino_options(settings: RecognizerSettings, precision: Precision) -> dic
         "INFERENCE_NUM_THREADS": THREADS,
         "NUM_STREAMS": 1,
         "INFERENCE_PRECISION_HINT": "bf16" if precision is Precision.BF16 else "f32",
-        # By default, each process pins its thread to the first core. Two workers would share it
-        # (26 images/s in total instead of 49).
+        # By default, each process pins its thread to the first core. Two workers would share that
+        # core (26 images/s in total instead of 49).
         "ENABLE_CPU_PINNING": False,
     }
     if _openvino_device(settings) == "CPU":
@@ -226,12 +226,12 @@ def _openvino_options(settings: RecognizerSettings, precision: Precision) -> dic
 
 
 def _compiled_for(compiled: Callable[[Any], Any], model: Any, shape: Shape) -> Any:
-    """Return an inference request of a copy for one shape, which the network must accept."""
+    """Compile a model for one shape, which it must accept. Return an inference request."""
     return compiled(_of_one_size(model, shape)).create_infer_request()
 
 
 def _fix_batch(model: Any) -> bool:
-    """Set a model's variable batch size to 1; return whether it was variable.
+    """Set a model's variable batch size to 1. Return whether the batch size was variable.
 
     CPUs do not benefit from batches, and a variable size costs time: the reader takes 2.0 ms for a
     single crop, 2.8 ms with a variable batch size, and 2.4 ms per crop in batches of two.
@@ -268,7 +268,7 @@ def load_model(
 ) -> Model:
     """Load an ONNX file into the configured runtime.
 
-    ``usual_shape`` is the shape of most tensors, for a model with a variable image size.
+    ``usual_shape`` is the shape of most tensors of a model with a variable image size.
 
     Raises:
         MisconfiguredError: the runtime rejects the file or the providers.
@@ -287,7 +287,7 @@ def inspect_onnx(path: Path) -> OnnxInfo:
     """Return an ONNX file's metadata.
 
     Raises:
-        MisconfiguredError: it is not a loadable ONNX file.
+        MisconfiguredError: ``path`` is not a loadable ONNX file.
     """
     _silence_runtimes()
     import onnxruntime
@@ -311,10 +311,9 @@ def inspect_onnx(path: Path) -> OnnxInfo:
 def _silence_runtimes() -> None:
     """Disable both runtimes' telemetry.
 
-    onnxruntime 1.31 opens a telemetry store in the home directory when it is imported. openvino
-    2026.4 sends an event over the network when it is imported, and waits for it (25 s without a
-    network).
+    On import, onnxruntime 1.31 opens a telemetry store in the home directory. On import, openvino
+    2026.4 sends an event over the network and waits for a response (25 s without a network).
     """
     os.environ["ORT_DISABLE_TELEMETRY"] = "1"
-    # If this import fails, openvino uses its built-in stub.
+    # Make the import of the telemetry fail, so that openvino uses a built-in stub.
     sys.modules.setdefault("openvino_telemetry", None)  # type: ignore[arg-type]

@@ -1,4 +1,4 @@
-"""Input tensors of models: images, resized and laid out as the model card describes."""
+"""Converts images to the input tensors of models, as described by model cards."""
 
 import cv2
 import numpy as np
@@ -20,7 +20,7 @@ def stretch(
     into_height: int,
     interpolation: Interpolation = Interpolation.LINEAR,
 ) -> BgrImage:
-    """Return the image resized without preserving its aspect ratio."""
+    """Return the image resized without preserving the aspect ratio."""
     cubic = interpolation is Interpolation.CUBIC
     method = cv2.INTER_CUBIC if cubic else cv2.INTER_LINEAR
     resized = cv2.resize(image, (into_width, into_height), interpolation=method)
@@ -28,15 +28,15 @@ def stretch(
 
 
 def tensor_shape(width: int, height: int, card: InputCard) -> Shape:
-    """Return the shape of the tensor of one image of this size."""
+    """Return the shape of the tensor for one image of this size."""
     is_planes = card.layout is TensorLayout.NCHW
     return (1, 3, height, width) if is_planes else (1, height, width, 3)
 
 
 def to_tensor(images: list[BgrImage], card: InputCard) -> Tensor:
-    """Return images of the same size as a batch in the layout of the card.
+    """Return images of the same size as a batch in the card's layout.
 
-    The batch may share the memory of a single image.
+    A batch of a single image may share the image's memory.
     """
     batch = images[0][None] if len(images) == 1 else np.stack(images)
     if card.colour is ColourOrder.RGB:

@@ -1,7 +1,7 @@
-"""Confidence of a text: with 0.9, nine of ten readings are correct.
+"""Calculates the confidence of a text. Of readings with confidence 0.9, nine of ten are correct.
 
-It is the calibrated mean probability of the characters, multiplied by the probability that the text
-belongs to a plate, because signs and buttons are also detected and read.
+The confidence is the calibrated mean probability of the characters, multiplied by the probability
+that the text belongs to a plate, because signs and buttons are also detected and read.
 """
 
 import math
@@ -35,8 +35,8 @@ def calibrate(
     """Return the characters with probabilities whose mean is the confidence.
 
     The confidence is the calibrated mean, multiplied by ``plate_probability``. The best probability
-    of each character is raised to the same power, which preserves their order. The difference is
-    distributed to the other options proportionally.
+    of each character is raised to the same power, which preserves the characters' order. The
+    difference is distributed proportionally to the other options.
     """
     if not characters:
         return ()
@@ -47,7 +47,7 @@ def calibrate(
 
 
 def _power_for_mean(probabilities: list[float], target: float) -> float:
-    # The mean of p ** power decreases with power, so bisection finds the power.
+    # The mean of p ** power decreases as power increases, so bisection finds the power.
     low, high = 0.0, 1.0
     while _mean_of_powers(probabilities, high) > target and high < _MAX_POWER:
         low, high = high, high * 2
@@ -73,8 +73,8 @@ def _tempered(character: Character, before: float, after: float) -> Character:
 class PlateFeatures(NamedTuple):
     """Features that distinguish plates from signs.
 
-    ``score`` is the detector's (0 to 1), ``share`` the plate's fraction of the image's width (0 to
-    1), ``least_sure`` the probability of the least certain character (0 to 1).
+    ``score`` is the detector's score, ``share`` the plate's fraction of the image's width, and
+    ``least_sure`` the probability of the least certain character (each 0 to 1).
     """
 
     score: float
@@ -84,7 +84,7 @@ class PlateFeatures(NamedTuple):
 
 
 def plate_probability(features: PlateFeatures, card: PlateProbabilityCard | None) -> float:
-    """Return the probability of a plate, 0 to 1; 1 without a card."""
+    """Return the probability (0 to 1) that this is a plate, or 1 without a card."""
     if card is None:
         return 1.0
     log_odds = float(feature_vector(features) @ np.array(msgspec.structs.astuple(card)))
@@ -92,7 +92,7 @@ def plate_probability(features: PlateFeatures, card: PlateProbabilityCard | None
 
 
 def feature_vector(features: PlateFeatures) -> FloatArray:
-    """Return the factors of a card's weights, in the order of its fields."""
+    """Return the factors of a card's weights, in the order of the card's fields."""
     text, length = features.text, len(features.text)
     of_text = (
         text.isalpha(),

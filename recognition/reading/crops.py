@@ -1,4 +1,4 @@
-"""Crops of plates: cut along the detector's box, or rotated upright."""
+"""Cuts plates out of images along the detector's box, or rotates them upright."""
 
 import cv2
 import numpy as np
@@ -7,26 +7,26 @@ import numpy.typing as npt
 from recognition.types import BgrImage, Box, Detection, grown
 
 MAX_TURNED_PX = 512
-"""Maximum side of the image part for a rotated crop: readers need no more, and warping is slow."""
+"""Maximum side of a rotated crop in pixels: readers need no more, and warping is slow."""
 
 ROWS_OVERLAP = 0.04
 """Overlap of a crop's halves, as a fraction of its height: rows rarely meet exactly in the middle.
 """
 
 _MIN_WIDTH_SHARE, _MIN_HEIGHT_SHARE = 0.5, 0.18
-"""Minimum size of a rotated plate, as fractions of its box's width."""
+"""Minimum width and height of a rotated plate, as fractions of the box's width."""
 
 _TURNING_MARGIN = 0.1
 
 
 def cut(image: BgrImage, box: Box) -> BgrImage:
-    """Return the part of the image in the box, at least 1 px. It shares the image's memory."""
+    """Return the part of the image in the box, at least 1 px, sharing the image's memory."""
     left, top, right, bottom = _edges(image, box)
     return image[top:bottom, left:right]
 
 
 def cut_plate(image: BgrImage, found: Detection, margin_x: float, margin_y: float) -> BgrImage:
-    """Return a plate's part of the image, with margins as fractions of its box's size."""
+    """Return a plate's part of the image. Margins are fractions of the box's size."""
     height, width = image.shape[:2]
     return cut(image, grown(found.box, margin_x, margin_y, width, height))
 
@@ -36,8 +36,8 @@ def cut_turned(
 ) -> BgrImage:
     """Return a plate tilted by ``degrees`` (clockwise, -40 to 40) rotated upright, with margins.
 
-    Its size is calculated from its axis-parallel box. Outside the image, the edge is repeated. A
-    crop larger than :data:`MAX_TURNED_PX` is scaled down.
+    The plate's size is calculated from its axis-parallel box. Outside the image, the edge pixels
+    are repeated. A crop larger than :data:`MAX_TURNED_PX` is scaled down.
     """
     margin = margin_x + margin_y + _TURNING_MARGIN
     height, width = image.shape[:2]
@@ -68,7 +68,7 @@ def cut_turned(
 def joined_rows(crop: npt.NDArray[np.uint8]) -> npt.NDArray[np.uint8]:
     """Return a crop of two rows as one line, with the lower half to the right of the upper half.
 
-    H×W×3 in any colour order. The line is about half as high and twice as wide.
+    The crop is H×W×3 in any colour order. The line is about half as high and twice as wide.
     """
     height = len(crop)
     half = min(height, -(-height // 2) + round(height * ROWS_OVERLAP))
@@ -76,7 +76,7 @@ def joined_rows(crop: npt.NDArray[np.uint8]) -> npt.NDArray[np.uint8]:
 
 
 def _edges(image: BgrImage, box: Box) -> tuple[int, int, int, int]:
-    """Return left, top, right and bottom of the box in whole pixels, at least 1 px in size."""
+    """Return the box's left, top, right and bottom in whole pixels, at least 1 px in size."""
     height, width = image.shape[:2]
     left = min(max(0, round(box[0])), width - 1)
     top = min(max(0, round(box[1])), height - 1)
@@ -86,7 +86,7 @@ def _edges(image: BgrImage, box: Box) -> tuple[int, int, int, int]:
 
 
 def _turned_size(found: Detection, angle: float) -> tuple[float, float]:
-    """Return width and height, in pixels, of the rectangle that has this box when rotated.
+    """Return the width and height, in pixels, of the rectangle that has this box when rotated.
 
     ``angle`` is in radians, less than 45 degrees.
     """

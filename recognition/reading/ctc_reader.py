@@ -1,7 +1,7 @@
-"""The second reader, for uncertain plates: a CTC model that reads them as lines of text.
+"""Reads uncertain plates as lines of text, with a CTC model (the second reader).
 
-Its log probabilities are fused with the first reader's slots. Both use the same characters in the
-same order (see :data:`recognition.types.Slots` and :data:`recognition.types.CtcLogProbs`).
+The model's log probabilities are fused with the first reader's slots. Both readers use the same
+characters in the same order (see ``Slots`` and ``CtcLogProbs`` in :mod:`recognition.types`).
 """
 
 from functools import cached_property
@@ -21,18 +21,18 @@ Texts = tuple[tuple[int, ...], ...]
 
 MAX_TEXTS, MAX_CHARACTERS_PER_SLOT = 24, 4
 MIN_CANDIDATE_PROBABILITY = 0.004
-"""Characters with a lower probability are not candidates."""
+"""Minimum probability of a candidate character."""
 
 MIN_PROBABILITY = 1e-4
 MIN_LOG_PROBABILITY = -12.0
 MIN_LOG_RATIO = -20.0
-"""Limits how much the CTC reader can count against a text: it may have read a different line."""
+"""Limits how much the CTC reader counts against a text, because it may have read another line."""
 
 _NEVER = -1e9
 
 
 def candidate_texts(slots: Slots, pad: int) -> Texts:
-    """Return the most likely texts, best first, without texts that have an empty slot in between.
+    """Return the most likely texts without empty slots between characters, best first.
 
     ``pad`` is the index of the padding in the alphabet.
     """
@@ -50,14 +50,14 @@ def candidate_texts(slots: Slots, pad: int) -> Texts:
 
 
 def greedy_text(logs: CtcLogProbs) -> tuple[int, ...]:
-    """Return the text of the best classes, without repetitions and blanks."""
+    """Return the text of each step's best class, without repetitions and blanks."""
     best = logs.argmax(axis=-1)
     fresh = np.concatenate([[True], best[1:] != best[:-1]])
     return tuple(int(i) - 1 for i in best[fresh & (best > 0)])
 
 
 def merge_look_alikes(logs: CtcLogProbs, groups: tuple[tuple[int, ...], ...]) -> CtcLogProbs:
-    """Return the logarithms with the same likelihood for all characters of a group."""
+    """Return the logarithms after giving all characters of a group the same likelihood."""
     logs = np.maximum(logs, MIN_LOG_PROBABILITY)
     for group in groups:
         classes = [i + 1 for i in group]
@@ -74,7 +74,7 @@ def ctc_log_likelihoods(logs: CtcLogProbs, texts: Texts) -> FloatArray:
     states = np.zeros((len(texts), 2 * int(lengths.max()) + 1), int)
     for places, text in zip(states, texts, strict=True):
         places[1 : 2 * len(text) : 2] = np.array(text) + 1
-    # The blank between two characters can be skipped if they differ.
+    # The blank between two different characters can be skipped.
     leaps = np.zeros(states.shape, bool)
     leaps[:, 2:] = (states[:, 2:] > 0) & (states[:, 2:] != states[:, :-2])
     score = np.full(states.shape, _NEVER)
@@ -119,14 +119,14 @@ def _shifted(score: FloatArray, by: int) -> FloatArray:
 
 
 MIN_TEXT_LENGTH = 4
-"""Shorter lines, in characters, are not candidates."""
+"""Minimum length, in characters, of a line that is a candidate."""
 
 
 class CtcReader:
-    """A reader of text lines, loaded when first used. Not thread-safe."""
+    """A reader of text lines. The model is loaded on first use. Not thread-safe."""
 
     def __init__(self, card: CtcReaderCard, settings: RecognizerSettings) -> None:
-        """Use the configured model, which has this card and is loaded at the first crop."""
+        """Use the configured model with this card. The model is loaded at the first crop."""
         self.card = card
         self._settings = settings
 
@@ -134,10 +134,10 @@ class CtcReader:
     def load(cls, settings: RecognizerSettings) -> "CtcReader | None":
         """Return the configured reader after checking its card and file, or None if disabled.
 
-        A custom model is loaded immediately, so that an invalid one is an error at startup.
+        A custom model is loaded immediately, so that an invalid model is an error at startup.
 
         Raises:
-            MisconfiguredError: a file is missing or does not match its card.
+            MisconfiguredError: a file is missing or does not match the card.
         """
         if not settings.recognition_second_reader:
             return None
@@ -149,7 +149,7 @@ class CtcReader:
         return reader
 
     def fuse(self, slots: Slots, crop: BgrImage, pad: int) -> Slots:
-        """Return the first reader's slots fused with the text of this crop of the plate.
+        """Return the first reader's slots, fused with the text of this crop of the plate.
 
         ``pad`` is the index of the padding in the first reader's alphabet.
         """
@@ -166,7 +166,7 @@ class CtcReader:
         """Return the log probabilities of a crop's characters.
 
         Raises:
-            MisconfiguredError: the model's output differs from its card.
+            MisconfiguredError: the model's output differs from the card.
         """
         image = stretch(crop, self._width(crop), self.card.input.height, Interpolation.CUBIC)
         outputs = self._model.run(to_tensor([image], self.card.input))
@@ -178,7 +178,7 @@ class CtcReader:
 
     @cached_property
     def _model(self) -> Model:
-        # Always on the CPU: GPU runtimes prepare again for each width of a line.
+        # Always use the CPU: GPU runtimes prepare again for each width of a line.
         settings = self._settings.model_copy(update={"recognition_providers": CPU_PROVIDER})
         return load_model(settings.second_reader_path, settings, settings.precision)
 

@@ -1,9 +1,9 @@
 """Uses national plate formats to decide between 8 and B, 2 and Z, 0 and O if the image does not.
 
-The formats are a soft prior: a character of the wrong kind for its position counts a twentieth. So
-a character with a probability above 0.953 always stays, and plates without a format (personalised,
-diplomatic, or of a wrongly guessed country) stay possible. Of 2,597 plates on which the reader was
-not trained, 2,262 are read correctly with formats and 2,246 without (tools/training/HISTORY.md).
+The formats are a soft prior: a character of the wrong kind for its position has a weight of 0.05.
+So a character with a probability above 0.953 never changes, and plates without a format
+(personalised, diplomatic, or of a wrongly guessed country) remain possible. Of 2,597 plates unseen
+in training, 2,262 are read correctly with formats, and 2,246 without (tools/training/HISTORY.md).
 """
 
 import json
@@ -25,26 +25,26 @@ class _Pattern(NamedTuple):
 
 
 MIN_REGION_PROBABILITY = 0.7
-"""Minimum probability of a country for using its formats."""
+"""Minimum probability of a country whose formats are used."""
 
 CERTAIN_PROBABILITY = 0.98
-"""Readings with at least this mean probability are not changed."""
+"""Mean probability from which readings are not changed."""
 
 NO_FORMAT_SHARE = 0.3
 """Assumed fraction of a country's plates without a format."""
 
 NO_UNNAMED_FORMAT_SHARE = 0.5
-"""The same for plates of countries that the reader does not distinguish."""
+"""Assumed fraction of plates without a format in countries that the reader does not distinguish."""
 
 MISMATCH_WHEN_MATCHING, MISMATCH_IN_ANSWER = 0.03, 0.05
-"""Weight of a character of the wrong kind, in the matching of a format and in the result."""
+"""Weight of a character of the wrong kind when matching a format, and in the result."""
 
 LEADING_ZERO_WEIGHT = 0.2
 """Weight of a zero at the start of a number that has no leading zeros."""
 
 _FORMATS: dict[str, str] = json.loads((MODELS / "plate-formats.json").read_text())
 """Letters and digits of the common series, by fast-plate-ocr's region names. ``L1-2D4`` is one or
-two letters, then four digits; ``N1-4`` is a number of one to four digits without a leading zero.
+two letters, then four digits. ``N1-4`` is a number of one to four digits without a leading zero.
 Countries without a common format are not included. The United States and Canada have the formats of
 their states and provinces, which readers confuse.
 
@@ -53,14 +53,14 @@ their states and provinces, which readers confuse.
 """
 
 _UNNAMED = {"India": "L2D1-2L1-3D4", "Russia": "L1D3L2D2-3"}
-"""Formats of countries whose plates fast-plate-ocr's readers classify as unknown."""
+"""Formats of countries whose plates have an unknown region in fast-plate-ocr's readers."""
 
 _LETTERS_OF = {"Russia": "ABCEHKMOPTXY"}
-"""Letters on the plates of a country that only uses some: those that look Latin."""
+"""Letters on the plates of countries that only use some letters (Russia: those that look Latin)."""
 
 
 def unnamed_country(text: str) -> str | None:
-    """Return the country without a region name whose format matches a text (A-Z0-9), or None."""
+    """Return the country without a region name whose format matches ``text`` (A-Z0-9), or None."""
     order = "".join("L" if character.isalpha() else "D" for character in text)
     for country, formats in _UNNAMED.items():
         letters = {character for character in text if character.isalpha()}
@@ -73,7 +73,7 @@ class PlateFormats:
     """Formats of the countries that a reader distinguishes."""
 
     def __init__(self, alphabet: str, pad: int, regions: tuple[str, ...]) -> None:
-        """Build the patterns of each region; ``pad`` is the index of the padding."""
+        """Build the patterns of each region. ``pad`` is the index of the padding."""
         self._places = [i for i in range(len(alphabet)) if i != pad]
         self._pad = pad
         characters = [alphabet[i] for i in self._places]
@@ -85,7 +85,7 @@ class PlateFormats:
         """Return a reader's slots weighted by the formats of the most likely country.
 
         ``region`` contains the probability (0 to 1) of each country, in the order of ``regions``.
-        Slots that are already certain, or match no format's length, are returned unchanged.
+        Slots that are already certain, or do not have the length of a format, are not changed.
         """
         filled = slots.argmax(axis=-1) != self._pad
         patterns, share = self._patterns_of(int(filled.sum()), region)
@@ -101,9 +101,9 @@ class PlateFormats:
     def _patterns_of(self, length: int, region: FloatArray) -> tuple[list[_Pattern], float]:
         """Return the patterns of a length, and the assumed fraction of plates that follow one.
 
-        They are those of the most likely country, if it is certain enough. If it has none, they are
-        those of the countries without a region name. Their fraction depends on the probability that
-        the country is unknown or its formats have other lengths.
+        The patterns are those of the most likely country, if the country is certain enough. If it
+        has none, the patterns of the countries without a region name are used. The fraction depends
+        on the probability that the country is unknown or its formats have other lengths.
         """
         of_length = [[p for p in own if len(p.fits) == length] for own in self._by_region]
         best = int(region.argmax())
@@ -120,7 +120,7 @@ class PlateFormats:
 
 
 def _mixed(slots: FloatArray, patterns: list[_Pattern], share: float) -> FloatArray:
-    """Return the mean of the slots over all formats and none, weighted by match; sums stay."""
+    """Return the mean over all formats and no format, weighted by match. Sums do not change."""
     sums = slots.sum(axis=-1, keepdims=True)
     slots = slots / sums
     fits = [(slots * pattern.fits).sum(axis=-1) for pattern in patterns]
@@ -135,10 +135,10 @@ def _mixed(slots: FloatArray, patterns: list[_Pattern], share: float) -> FloatAr
 
 
 def _capped(before: FloatArray, after: FloatArray) -> FloatArray:
-    """Return ``after`` with changed characters at most as likely as the previous ones were.
+    """Return ``after``, with changed characters at most as likely as the previous characters were.
 
-    The format decides between two similar characters; it is not evidence that the image shows one
-    of them. The excess is distributed equally to all characters; sums and order stay.
+    The format decides between two similar characters, but is not evidence that the image shows
+    either. The excess is distributed equally to all characters. Sums and order do not change.
     """
     even = after.mean(axis=-1, keepdims=True)
     limit, reached = (rows.max(axis=-1, keepdims=True) for rows in (before, after))
@@ -164,7 +164,7 @@ def _patterns(formats: str, characters: list[str]) -> list[_Pattern]:
 def _orders(formats: str) -> dict[str, set[int]]:
     """Return each sequence, as "LLDDD", with the start positions of numbers without leading zeros.
 
-    If two formats have the same sequence, a zero that one of them allows is allowed.
+    If two formats have the same sequence, a zero is allowed if either format allows it.
     """
     orders: dict[str, set[int]] = {}
     for one in formats.split():

@@ -1,7 +1,7 @@
-"""Distinguishes plates with two rows from plates with one row, by the strokes of a crop.
+"""Distinguishes plates with two rows from plates with one row by the strokes in a crop.
 
 Characters consist mostly of vertical strokes. A plate with two rows has many horizontal changes in
-its upper and lower half and few in between; a plate with one row has them in the middle. A logistic
+each half and few in between. A plate with one row has most changes in the middle. A logistic
 regression uses the changes at sixteen heights of five parts of the crop, and the crop's shape.
 """
 
@@ -20,7 +20,7 @@ from recognition.types import BgrImage, Detection, FloatArray
 _SIZE_PX = (96, 32)
 _PARTS, _PART_PX, _PART_HEIGHTS = 5, 19, 16
 _FAINT = 2.0
-"""Smaller changes, in grey levels, hardly count."""
+"""Change, in grey levels, below which changes hardly count."""
 
 FEATURE_COUNT = 2 + _SIZE_PX[1] + _PARTS * _PART_HEIGHTS
 
@@ -28,8 +28,8 @@ FEATURE_COUNT = 2 + _SIZE_PX[1] + _PARTS * _PART_HEIGHTS
 class RowClassifierCard(msgspec.Struct, frozen=True, kw_only=True):
     """Weights of :func:`stroke_profile`. A plate has two rows if the weighted sum is above 0.
 
-    Boxes with a ratio of width to height of ``widest`` or more have one row. So do boxes narrower
-    than ``least_width_px``, in which rows cannot be distinguished.
+    Boxes with a ratio of width to height of ``widest`` or more count as one row. So do boxes
+    narrower than ``least_width_px``, in which rows cannot be distinguished.
     """
 
     weights: Annotated[
@@ -43,7 +43,7 @@ class RowClassifier:
     """A logistic regression, fitted to plates whose rows were counted by people."""
 
     def __init__(self, card: RowClassifierCard) -> None:
-        """Use the weights of a card."""
+        """Use the weights in a card."""
         self._card = card
         self._weights = np.array(card.weights)
 
@@ -57,10 +57,10 @@ class RowClassifier:
         try:
             return cls(msgspec.json.decode(path.read_bytes(), type=RowClassifierCard))
         except (OSError, msgspec.MsgspecError) as error:
-            raise MisconfiguredError(f"{path} contains no weights for rows: {error}") from error
+            raise MisconfiguredError(f"{path} has no row classifier weights: {error}") from error
 
     def has_two_rows(self, image: BgrImage, found: Detection, degrees: float = 0.0) -> bool:
-        """Return whether a plate has two rows; ``degrees`` is its clockwise tilt."""
+        """Return whether a plate has two rows. ``degrees`` is the plate's clockwise tilt."""
         is_flat = found.width_px >= self._card.widest * found.height_px
         if is_flat or found.width_px < self._card.least_width_px:
             return False
@@ -70,8 +70,8 @@ class RowClassifier:
 def stroke_profile(image: BgrImage, found: Detection, degrees: float = 0.0) -> FloatArray:
     """Return :data:`FEATURE_COUNT` values of a plate: 1, its shape, and its strokes at each height.
 
-    Strokes are the mean change between neighbouring pixels in a row, as fractions of the whole
-    crop's, then of each part's. A tilted plate is first rotated upright.
+    Strokes are mean changes between neighbouring pixels in a row, as fractions of the mean change
+    in the whole crop, then in each part. A tilted plate is first rotated upright.
     """
     if degrees:
         crop = cut_turned(image, found, 0.0, 0.0, degrees)

@@ -1,7 +1,7 @@
-"""A pool of inference workers. Workers that hang or crash are replaced.
+"""Manages a pool of inference workers. Workers that hang or crash are replaced.
 
-``concurrent.futures.ProcessPoolExecutor`` fails completely when one of its processes dies, and
-cannot stop a hung one. So here each process has a separate loop.
+``concurrent.futures.ProcessPoolExecutor`` fails completely when a process dies, and cannot stop a
+hung process. So here, each process has a separate loop.
 """
 
 import asyncio
@@ -27,7 +27,7 @@ _TIMEOUT_SLICES = 8
 QUEUE_LIMIT = 64
 """Maximum number of images waiting for a worker."""
 TIMEOUT_SECONDS = 10.0
-"""A worker that takes longer for an image or a batch is killed and replaced."""
+"""Time for an image or a batch after which a worker is killed and replaced."""
 
 
 class RecognizerBusyError(TransientError):
@@ -35,7 +35,7 @@ class RecognizerBusyError(TransientError):
 
 
 class RecognizerTimeoutError(TransientError):
-    """Reading the image took too long; the worker was killed."""
+    """Reading the image took too long, so the worker was killed."""
 
 
 class RecognizerCrashedError(TransientError):
@@ -44,10 +44,10 @@ class RecognizerCrashedError(TransientError):
 
 @dataclass(frozen=True)
 class ImageReadings:
-    """The plates of one image, its size when upright, and the worker's time for it.
+    """The plates of an image, the size of the upright image, and the worker's processing time.
 
-    ``view``: see :func:`recognition.scene.scene_view`. ``left`` counts plates without a reading;
-    ``followed`` are plates at known positions of the hints.
+    For ``view``, see :func:`recognition.scene.scene_view`. ``left`` counts plates without a
+    reading. ``followed`` are plates at known positions of the hints.
     """
 
     readings: tuple[PlateReading, ...]
@@ -60,12 +60,12 @@ class ImageReadings:
 
     @classmethod
     def of(cls, outcome: JobOutcome) -> "ImageReadings":
-        """Return the readings of a worker's outcome without an error."""
+        """Return the readings of a job that succeeded."""
         return cls(**{each.name: getattr(outcome, each.name) for each in fields(cls)})
 
 
 class _Request:
-    """An image that is waiting for a worker or being read by one."""
+    """An image that is waiting for a worker or is being read by a worker."""
 
     def __init__(self, job: Job, timeout_seconds: float, wait_seconds: float) -> None:
         self._loop = asyncio.get_running_loop()
@@ -77,11 +77,11 @@ class _Request:
         self.wait()
 
     def wait(self, longer_seconds: float = 0.0) -> None:
-        """Start waiting for a worker, until the request expires."""
+        """Start waiting for a worker until the request expires."""
         self._expiry = self._loop.call_later(self._wait_seconds + longer_seconds, self._expire)
 
     def claim(self) -> bool:
-        """Stop the expiry; return whether the answer is still needed."""
+        """Stop the expiry. Return whether the answer is still needed."""
         self._expiry.cancel()
         return not self.answer.done()
 
@@ -101,7 +101,7 @@ class _Request:
 class RecognizerPool:
     """A fixed number of inference workers with a shared bounded queue.
 
-    An asynchronous context manager. Workers die with this process, even by ``kill -9``.
+    An asynchronous context manager. Workers die with this process, even after ``kill -9``.
     """
 
     def __init__(
@@ -112,7 +112,7 @@ class RecognizerPool:
         queue_limit: int = QUEUE_LIMIT,
         timeout_seconds: float = TIMEOUT_SECONDS,
     ) -> None:
-        """Prepare workers that run ``worker_module``; :meth:`start` starts them."""
+        """Prepare workers that run ``worker_module``. :meth:`start` starts the workers."""
         self._settings = settings
         self._worker_module = worker_module
         self._timeout_seconds = timeout_seconds
@@ -126,17 +126,17 @@ class RecognizerPool:
 
     @property
     def working(self) -> int:
-        """Number of images being read."""
+        """Number of images that are being read."""
         return self._working
 
     @property
     def waiting(self) -> int:
-        """Number of images waiting for a worker."""
+        """Number of images that are waiting for a worker."""
         return self._queue.qsize() + len(self._suspects)
 
     @property
     def size(self) -> int:
-        """Number of workers when all are ready."""
+        """Number of workers when all workers are ready."""
         return self._settings.worker_count
 
     @property
@@ -200,13 +200,13 @@ class RecognizerPool:
         timeout_seconds: float | None = None,
         wait_seconds: float | None = None,
     ) -> ImageReadings:
-        """Return the plates of a JPEG or PNG file. Can be cancelled.
+        """Return the plates in a JPEG or PNG file. The call can be cancelled.
 
-        ``timeout_seconds`` limits the reading (default: the pool's timeout), ``wait_seconds`` the
-        wait for a worker (default: the same time).
+        ``timeout_seconds`` limits the reading (default: the pool's timeout), and ``wait_seconds``
+        limits the wait for a worker (default: the same time).
 
         Raises:
-            InvalidInputError: the image cannot be decoded; the code is the reason.
+            InvalidInputError: the image cannot be decoded, for the reason in the code.
             RecognizerBusyError: the queue is full, or no worker became available in time.
             RecognizerTimeoutError: the reading took too long.
             RecognizerCrashedError: the worker crashed.
@@ -249,11 +249,11 @@ class RecognizerPool:
         return await WorkerProcess.start(self._settings, self._worker_module)
 
     async def _serve(self, worker: WorkerProcess) -> None:
-        """Send requests to the worker until it must be replaced.
+        """Send requests to the worker until the worker must be replaced.
 
-        If more requests are waiting than the idle workers can take (as many each), the worker gets
-        its next batch before it has finished the last one, so that it is not idle until this
-        process runs again. A suspect is sent alone.
+        If more requests are waiting than the idle workers can take (each the same number), the
+        worker gets its next batch before it has finished the last batch, so that it is not idle
+        until this process runs again. A suspect request is sent alone.
         """
         in_flight: deque[_Request] = deque()
         max_in_flight = 2 * self._settings.batch_size
@@ -297,7 +297,7 @@ class RecognizerPool:
             request.fail(RecognizerBusyError("too many images are waiting for a worker"))
 
     async def _await_outcome(self, worker: WorkerProcess, in_flight: deque[_Request]) -> bool:
-        """Answer the oldest request; return whether the worker can continue."""
+        """Answer the oldest request. Return whether the worker can continue."""
         request = in_flight.popleft()
         self._working += 1
         try:
@@ -324,7 +324,7 @@ class RecognizerPool:
     def _on_lost(self, request: _Request, in_flight: deque[_Request], error: Exception) -> None:
         """Fail the request whose worker was lost.
 
-        If the worker had several requests, any may be the cause, so they are retried one by one.
+        If the worker had several requests, any of them may be the cause, so all are retried alone.
         """
         if not in_flight or self._settings.batch_size == 1:
             request.fail(error)
@@ -348,8 +348,8 @@ class RecognizerPool:
 async def _receive_within(worker: WorkerProcess, seconds: float) -> JobOutcome:
     """Return the next outcome of a worker, within ``seconds``.
 
-    A suspension of this process, for example of the whole machine, counts as one slice, because the
-    worker was suspended as well.
+    A suspension of this process, for example of the whole machine, counts as a single time slice,
+    because the worker was suspended as well.
 
     Raises:
         TimeoutError: there was no outcome in time.

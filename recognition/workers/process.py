@@ -1,4 +1,4 @@
-"""The parent's handle of an inference worker: start, send, receive, kill."""
+"""Starts and kills an inference worker, sends jobs to it and receives the outcomes."""
 
 import asyncio
 import os
@@ -26,8 +26,8 @@ log = structlog.get_logger()
 WORKER_MODULE = "recognition.workers.worker"
 START_TIMEOUT_SECONDS = 120.0
 _REAP_TIMEOUT_SECONDS = 10.0
-# Variables that the engine's libraries read: threads, GPUs, caches and, for downloads from the hub,
-# trusted certificates.
+# Variables that the engine's libraries read, for threads, GPUs, caches and (for downloads from the
+# hub) trusted certificates.
 _LIBRARY_VARIABLES = (
     *("OMP_*", "GOMP_*", "KMP_*", "MKL_*", "OPENBLAS_*", "TBB_*", "DNNL_*", "ONEDNN_*", "NPY_*"),
     *("ORT_*", "OV_*", "OPENVINO*", "OPENCV_*", "CUDA_*", "CUDNN_*", "CUBLAS_*", "NVIDIA_*"),
@@ -36,7 +36,7 @@ _LIBRARY_VARIABLES = (
 
 
 class WorkerProcess:
-    """A running inference worker. Created by :meth:`start`, ended by :meth:`kill`."""
+    """A running inference worker. :meth:`start` creates the worker, and :meth:`kill` ends it."""
 
     def __init__(
         self,
@@ -44,7 +44,7 @@ class WorkerProcess:
         reader: asyncio.StreamReader,
         writer: asyncio.StreamWriter,
     ) -> None:
-        """Take ownership of a started process and the streams to it."""
+        """Take ownership of a started process and the process's streams."""
         self._process = process
         self._reader = reader
         self._writer = writer
@@ -62,11 +62,11 @@ class WorkerProcess:
 
         Raises:
             MisconfiguredError: the models or settings are invalid.
-            OSError, asyncio.IncompleteReadError, TimeoutError: it crashed or hung while starting.
+            OSError, asyncio.IncompleteReadError, TimeoutError: the start failed or timed out.
         """
         ours, theirs = socket.socketpair()
         with theirs:
-            # Before the process starts, which would otherwise be orphaned if this is cancelled.
+            # Create it before the process, which would be orphaned by a cancellation in between.
             reader, writer = await asyncio.open_connection(sock=ours)
             try:
                 process = _spawn(settings, module, theirs)
@@ -87,12 +87,12 @@ class WorkerProcess:
     def send(self, job: Job) -> None:
         """Send a job to the process. Outcomes arrive in the order of the jobs.
 
-        Does not wait: a hung process reads nothing, and its timeout must run anyway.
+        Does not wait, because the timeout must also run if a hung process reads nothing.
         """
         self._writer.write(framed(job))
 
     async def receive(self) -> JobOutcome:
-        """Return the outcome of the oldest job without one.
+        """Return the outcome of the oldest job that has no outcome yet.
 
         Raises:
             OSError, asyncio.IncompleteReadError: the process crashed.
@@ -108,14 +108,14 @@ class WorkerProcess:
         try:
             await asyncio.to_thread(self._process.wait, _REAP_TIMEOUT_SECONDS)
         except subprocess.TimeoutExpired:
-            # It hangs in the kernel (a driver, a file server). Another process replaces it.
+            # The process hangs in the kernel (a driver, a file server). Another one replaces it.
             log.error("inference_worker_not_reaped", pid=self.pid)
 
 
 def _spawn(
     settings: RecognizerPoolSettings, module: str, theirs: socket.socket
 ) -> subprocess.Popen[bytes]:
-    # Only the engine's fields: every user of the machine can read the command line, and the
+    # Pass only the engine's fields: every user of the machine can read the command line, and the
     # settings may also contain secrets.
     own = settings.model_dump_json(include=set(RecognizerPoolSettings.model_fields))
     arguments = [str(theirs.fileno()), str(os.getpid()), own]
@@ -129,7 +129,7 @@ def _spawn(
 
 
 def worker_environment(threads: int, environment: Mapping[str, str]) -> dict[str, str]:
-    """Return an environment without secrets, because the process decodes untrusted data."""
+    """Return an environment without secrets, because workers decode untrusted data."""
     return {
         **bare_environment(environment, *_LIBRARY_VARIABLES),
         **proxies_without_login(environment),

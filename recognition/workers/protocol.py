@@ -1,4 +1,4 @@
-"""Messages between a pool and its inference workers, over a socket pair.
+"""Defines the messages between a pool and its inference workers, sent over a socket pair.
 
 A message is a length (8 bytes, big-endian), followed by a msgpack structure.
 """
@@ -12,7 +12,7 @@ from recognition.analysis_hints import NOTHING_KNOWN, AnalysisHints, KnownPlate
 LENGTH_BYTES = 8
 
 MISCONFIGURED = "misconfigured"
-"""Error code of a worker that cannot start because of its settings or model files."""
+"""Error code of a worker that cannot start because of invalid settings or model files."""
 
 
 class Job(msgspec.Struct, frozen=True, kw_only=True):
@@ -24,10 +24,10 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class JobOutcome(msgspec.Struct, frozen=True, kw_only=True):
-    """The outcome of a job. A worker's first one is the outcome of its start.
+    """The outcome of a job. A worker's first outcome is that of the worker's start.
 
-    It contains an error, or readings, plates without a reading, plates at known positions and the
-    image's view (:mod:`recognition.scene`). ``resident_bytes``: the worker's memory afterwards.
+    An outcome contains an error, or readings, plates without a reading, plates at known positions
+    and the image's view (:mod:`recognition.scene`). ``resident_bytes``: the worker's memory after.
     """
 
     readings: tuple[PlateReading, ...] = ()
@@ -48,6 +48,6 @@ outcome_decoder = msgspec.msgpack.Decoder(JobOutcome)
 
 
 def framed(message: Job | JobOutcome) -> bytes:
-    """Return the message as sent over the socket."""
+    """Return the bytes to send for a message."""
     body = _encoder.encode(message)
     return len(body).to_bytes(LENGTH_BYTES, "big") + body

@@ -1,4 +1,4 @@
-"""An inference worker: receives images from a socket and returns readings.
+"""Runs an inference worker, which receives images from a socket and returns readings.
 
 Started by :mod:`recognition.workers.process` as ``python -m recognition.workers.worker FD
 PARENT_PID SETTINGS``.
@@ -38,7 +38,7 @@ from recognition.workers.protocol import (
 
 _PR_SET_PDEATHSIG = 1
 NICE = 5
-"""Inference uses most of the CPU time, so all other processes have priority."""
+"""Nice value. Inference uses most of the CPU time, so all other processes have priority."""
 _RESERVED, _RESIDENT = 0, 1
 _OWN_ERRORS = (ArithmeticError, AssertionError, LookupError, TypeError, ValueError, cv2.error)
 
@@ -52,7 +52,7 @@ def main() -> None:
 
 
 def run_worker(make_handler: Callable[[RecognizerPoolSettings], JobHandler]) -> None:
-    """Create the handler, report to the parent, then handle its jobs. Reads ``sys.argv``.
+    """Create the handler, report to the parent, then handle the parent's jobs. Reads ``sys.argv``.
 
     Waiting jobs are handled as a batch, up to the configured size.
     """
@@ -76,9 +76,9 @@ def run_worker(make_handler: Callable[[RecognizerPoolSettings], JobHandler]) -> 
 
 
 def _outcomes(handle: JobHandler, jobs: list[Job]) -> list[JobOutcome]:
-    """Return the outcomes of a batch. An image on which our own code fails is rejected.
+    """Return the outcomes of a batch. If our own code fails on an image, the image is rejected.
 
-    Any other error ends the process: it may be out of memory, or its runtime may be broken.
+    Any other error ends the process, which may be out of memory or have a broken runtime.
     """
     try:
         return handle(jobs)
@@ -92,12 +92,12 @@ def _outcomes(handle: JobHandler, jobs: list[Job]) -> list[JobOutcome]:
 
 @cache
 def _log_error(kind: str) -> None:
-    """Write the traceback of the current error to stderr, once per kind of error."""
+    """Write the current error's traceback to stderr, once per kind of error."""
     traceback.print_exc()
 
 
 def _image_reader(settings: RecognizerPoolSettings) -> JobHandler:
-    # One thread per worker: several workers use cores better than one with a thread pool.
+    # One thread per worker: several workers use cores better than one worker with a thread pool.
     cv2.setNumThreads(1)
     recognizer = Recognizer(settings)
     if settings.batch_size > 1:
@@ -106,7 +106,7 @@ def _image_reader(settings: RecognizerPoolSettings) -> JobHandler:
 
 
 def read_image_files(recognizer: Recognizer, jobs: list[Job]) -> list[JobOutcome]:
-    """Return the readings of the jobs' images, or an error for each undecodable one."""
+    """Return the readings of each job's image, or an error if the image cannot be decoded."""
     started = time.perf_counter()
     outcomes, images = dict[int, JobOutcome](), dict[int, BgrImage]()
     for index, job in enumerate(jobs):
@@ -161,7 +161,7 @@ def _memory_bytes(column: int) -> int:
 
 
 def batches(jobs: "Queue[Job | None]", max_jobs: int) -> Iterator[list[Job]]:
-    """Yield waiting jobs in batches of at most ``max_jobs``, until a None in the queue."""
+    """Yield waiting jobs in batches of at most ``max_jobs``, until the queue contains None."""
     while (job := jobs.get()) is not None:
         batch = [job]
         while len(batch) < max_jobs and not jobs.empty():
@@ -173,7 +173,7 @@ def batches(jobs: "Queue[Job | None]", max_jobs: int) -> Iterator[list[Job]]:
 
 
 def _receive_jobs(connection: socket.socket, jobs: "Queue[Job | None]") -> None:
-    """Receive jobs while this process handles others (in a separate thread)."""
+    """Receive jobs while this process handles other jobs (in a separate thread)."""
     try:
         while (job := _next_job(connection)) is not None:
             jobs.put(job)
