@@ -1,4 +1,4 @@
-"""Accounts and their people in PostgreSQL."""
+"""Stores accounts and the people of an account in PostgreSQL."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -31,7 +31,7 @@ class OwnerAccount:
 class LogInRecord:
     """A person who can log in, and the hash of their password.
 
-    ``is_proven``: they have proven that the email address is theirs.
+    ``is_proven``: the person has proven that they own the email address.
     """
 
     person_id: UUID
@@ -90,7 +90,7 @@ def list_owners(session: Session) -> list[OwnerAccount]:
 def lock_owner(session: Session, owner_id: UUID) -> Owner:
     """Return an account, locked until the transaction ends.
 
-    The lock serialises creations in an account, so that limits hold.
+    The lock serialises the creation of resources in an account, so that limits hold.
 
     Raises:
         OwnerNotFoundError: the account no longer exists.
@@ -118,7 +118,7 @@ def _require(owner: Owner | None) -> Owner:
 def find_log_ins(session: Session, email: str) -> list[LogInRecord]:
     """Return the enabled people with an email address (lower case).
 
-    The person who has proven it is first; claims in other accounts follow, oldest first.
+    The person who has proven the address is first. Unproven claims follow, oldest first.
     """
     return [
         log_in_record(person) for person in list_people_by_email(session, email) if person.enabled
@@ -126,7 +126,7 @@ def find_log_ins(session: Session, email: str) -> list[LogInRecord]:
 
 
 def get_log_in(session: Session, person_id: UUID) -> LogInRecord | None:
-    """Return a person; None if they do not exist or are disabled."""
+    """Return a person, or None if the person does not exist or is disabled."""
     person = session.get(Person, person_id)
     return None if person is None or not person.enabled else log_in_record(person)
 
@@ -139,7 +139,7 @@ def log_in_record(person: Person) -> LogInRecord:
 def list_people_by_email(session: Session, email: str) -> list[Person]:
     """Return the people with an email address (lower case) in all accounts.
 
-    The person who has proven it is first; claims follow, oldest first.
+    The person who has proven the address is first. Unproven claims follow, oldest first.
     """
     order = (Person.email_proven.desc(), Person.created_at, Person.id)
     return list(session.scalars(select(Person).where(Person.email == email).order_by(*order)))
@@ -152,10 +152,10 @@ def find_proven(session: Session, email: str) -> Person | None:
 
 
 def prove_email(session: Session, person: Person) -> bool:
-    """Mark a person's email address as proven. The caller has locked their account.
+    """Mark a person's email address as proven. The caller must have locked the person's account.
 
-    Return False if an enabled person of another account has proven it: the first proof counts. A
-    disabled person loses theirs, so that no account can reserve an address.
+    Return False if an enabled person of another account has proven the address: the first proof
+    counts. The proof of a disabled person is cleared, so that no account can reserve an address.
     """
     session.execute(select(func.pg_advisory_xact_lock(func.hashtextextended(person.email, 0))))
     holder = find_proven(session, person.email)
@@ -172,7 +172,7 @@ def prove_email(session: Session, person: Person) -> bool:
 def password_like(session: Session, email: str) -> str:
     """Return the hash of the oldest password of an email address (lower case) in any account.
 
-    Empty if there is none. Further hashes for the address get the same cost and salt.
+    Return an empty string if there is no password. Further hashes get the same cost and salt.
     """
     found = (
         select(Person.password_hash)
@@ -186,7 +186,7 @@ def password_like(session: Session, email: str) -> str:
 def set_password(
     session: Session, person: Person, password_hash: str, *, except_session: UUID | None = None
 ) -> list[UUID]:
-    """Set a password, end the person's sessions except ``except_session``, and return their IDs."""
+    """Set a password, end sessions except ``except_session``, and return the ended IDs."""
     lock_owner(session, person.owner_id)
     person.password_hash = password_hash
     ended = [LoginSession.person_id == person.id]
@@ -196,9 +196,9 @@ def set_password(
 
 
 def close_owner(session: Session, owner_id: UUID) -> tuple[int, int]:
-    """Disable access to an account; return the numbers of deleted sessions and API keys.
+    """Disable access to an account, and return the numbers of deleted sessions and API keys.
 
-    People are disabled and lose their passwords. Invitations are deleted.
+    People are disabled and their passwords removed. Invitations are deleted.
     """
     lock_owner(session, owner_id)
     of_owner = update(Person).where(Person.owner_id == owner_id)
@@ -213,7 +213,7 @@ def close_owner(session: Session, owner_id: UUID) -> tuple[int, int]:
 
 
 def delete_owner(session: Session, owner_id: UUID) -> None:
-    """Delete an account with all its rows. Publish the deletions to the stages first."""
+    """Delete an account with all its rows. The caller must publish the deletions first."""
     session.execute(delete(Owner).where(Owner.id == owner_id))
 
 

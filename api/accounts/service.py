@@ -50,7 +50,9 @@ def create_owner(
     person = repository.insert_owner(session, address, password_hash, timezone)
     # The server administrator vouches for the address.
     if not repository.prove_email(session, person):
-        raise InvalidInputError(f"{address} is a person of another account", code="owner_exists")
+        raise InvalidInputError(
+            f"{address} belongs to a person of another account", code="owner_exists"
+        )
     owner_id = person.owner_id
     if credits:
         credits_repository.insert_entry(
@@ -63,23 +65,23 @@ def owner_by_email(session: Session, email: str) -> OwnerAccount:
     """Return the account with an email address.
 
     Raises:
-        InvalidInputError: there is none (code ``unknown_owner``).
+        InvalidInputError: no account has this address (code ``unknown_owner``).
     """
     address = normalised_email(email)
     owner = repository.find_owner(session, address)
     if owner is None:
-        raise InvalidInputError(f"there is no account {address}", code="unknown_owner")
+        raise InvalidInputError(f"no account has the email address {address}", code="unknown_owner")
     return owner
 
 
 def named_person(session: Session, email: str, account: str | None = None) -> Person:
     """Return the person with an email address, in the account with the address ``account``.
 
-    Without ``account``, return the person who has proven the address, or the only one who uses it.
+    Without ``account``, return the person who has proven the address, or the only person with it.
 
     Raises:
-        InvalidInputError: there is none (code ``unknown_owner``), or several people have claimed
-            the address and none has proven it (code ``ambiguous_email``).
+        InvalidInputError: no person has the address (code ``unknown_owner``), or several people
+            have claimed the address and none has proven it (code ``ambiguous_email``).
     """
     address = normalised_email(email)
     people = repository.list_people_by_email(session, address)
@@ -87,10 +89,10 @@ def named_person(session: Session, email: str, account: str | None = None) -> Pe
         owner_id = owner_by_email(session, account).id
         people = [person for person in people if person.owner_id == owner_id]
     if not people:
-        raise InvalidInputError(f"there is no account or person {address}", code="unknown_owner")
+        raise InvalidInputError(f"no account or person uses {address}", code="unknown_owner")
     if len(people) > 1 and not people[0].email_proven:
         raise InvalidInputError(
-            f"people of several accounts use {address}: name one with --account",
+            f"people of several accounts use {address}: specify the account with --account",
             code="ambiguous_email",
         )
     return people[0]
@@ -101,10 +103,10 @@ def change_password(
 ) -> OwnerAccount:
     """Change a person's password and end their sessions. API keys stay valid.
 
-    The person is found with :func:`named_person`. Returns their account.
+    The person is found with :func:`named_person`. Return the person's account.
 
     Raises:
-        InvalidInputError: there is no such person, or several; the password is invalid.
+        InvalidInputError: no person matches, or several do; the password is invalid.
     """
     person = named_person(session, email, account)
     _check_password(password)
@@ -125,7 +127,7 @@ def create_key(
 ) -> NewKey:
     """Create an API key. The plain key that is returned is not stored.
 
-    ``ancestors`` are the keys from which it is created, its direct parent first.
+    ``ancestors`` are the keys from which the key is created, starting with the direct parent.
 
     Raises:
         InvalidInputError: the name is empty or too long.
@@ -149,10 +151,10 @@ def create_key(
 
 
 def normalised_email(email: str) -> str:
-    """Return the address as it is stored and compared.
+    """Return an email address in the form in which addresses are stored and compared.
 
     Raises:
-        InvalidInputError: it is not an email address.
+        InvalidInputError: the text is not a valid email address.
     """
     address = email.strip().lower()
     if not _EMAIL.match(address):

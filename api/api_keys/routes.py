@@ -1,4 +1,4 @@
-"""``/api/api-keys``."""
+"""Serves ``/api/api-keys``."""
 
 from typing import Annotated
 
@@ -51,9 +51,9 @@ async def list_api_keys(
 async def create_api_key(
     api_keys: ApiKeysDep, caller: Caller, body: ApiKeyCreate
 ) -> NewApiKeyAnswer:
-    """Creates an API key with scopes that the caller has, expiring no later than the caller.
+    """Creates an API key, whose scopes and expiry cannot exceed the caller's.
 
-    The complete key is returned only in this response.
+    Only this response contains the complete key.
     """
     new = await api_keys.create(caller, body)
     return NewApiKeyAnswer(api_key=ApiKeyBody.model_validate(new.record), plain_key=new.plain_key)
@@ -77,9 +77,9 @@ async def get_api_key(api_keys: ApiKeysDep, caller: Caller, id: ResourceId) -> A
 async def update_api_key(
     api_keys: ApiKeysDep, caller: Caller, id: ResourceId, body: ApiKeyUpdate
 ) -> ApiKeyAnswer:
-    """Updates the fields that are sent.
+    """Updates the fields that are sent. Other fields keep their values.
 
-    Others keep their values. Takes effect within one second.
+    The update takes effect within one second.
     """
     record = await api_keys.update(caller, id, body)
     return ApiKeyAnswer(api_key=ApiKeyBody.model_validate(record))
@@ -94,8 +94,8 @@ async def update_api_key(
 )
 @requires(Scope.API_KEYS_WRITE)
 async def revoke_api_key(api_keys: ApiKeysDep, caller: Caller, id: ResourceId) -> None:
-    """Revokes an API key. It stops working within one second.
+    """Revokes an API key. The key stops working within one second.
 
-    Keys that it created stay valid. They list the revoked key in `ancestors`.
+    API keys that were created with the key stay valid and list the revoked key in `ancestors`.
     """
     await api_keys.revoke(caller.owner_id, id)

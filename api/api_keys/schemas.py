@@ -1,4 +1,4 @@
-"""JSON of the API keys resource."""
+"""Defines the request and response bodies of API keys."""
 
 from typing import Annotated
 from uuid import UUID

@@ -20,12 +20,12 @@ from api.security.permissions import ROLE_SCOPES, Principal, Scope
 from api.security.repository import KeyRecord
 
 MAX_REVOKED_ANCESTORS = 50
-"""Revoked ancestors after this position are dropped: a key can replace itself without end."""
+"""Revoked ancestors beyond this position are dropped: a key can replace itself indefinitely."""
 
 
 @dataclass(frozen=True)
 class KeyValues:
-    """The fields of an API key that clients can set. ``expires_at`` None: never expires."""
+    """The fields of an API key that clients can set. ``expires_at`` None: the key never expires."""
 
     name: str
     scopes: frozenset[Scope]
@@ -33,15 +33,15 @@ class KeyValues:
     expires_at: datetime | None
 
     def is_stronger_than(self, other: "KeyValues") -> bool:
-        """Return whether this key can be valid when ``other`` is not, regardless of scopes."""
+        """Return whether this key can be valid when ``other`` is not. Scopes are not compared."""
         return (self.enabled and not other.enabled) or _is_later(self.expires_at, other.expires_at)
 
 
 @dataclass(frozen=True)
 class Granter:
-    """The permissions that a caller can grant. ``expires_at`` None: never expires.
+    """The permissions that a caller can grant. ``expires_at`` None: access never expires.
 
-    ``line`` is the calling key and its ancestors; empty for a session.
+    ``line`` is the calling key followed by the key's ancestors; empty for a session.
     """
 
     scopes: frozenset[Scope]
@@ -49,20 +49,20 @@ class Granter:
     line: tuple[UUID, ...] = ()
 
     def scopes_beyond(self, wanted: KeyValues, current: KeyValues | None) -> frozenset[Scope]:
-        """Return the scopes that would be granted although the caller lacks them.
+        """Return the scopes that would be granted although the caller lacks the scopes.
 
-        A new key cannot have scopes that its creator lacks. An existing key cannot get them, and if
-        it has any, the caller can neither enable it nor extend its expiry. Reducing what a key can
-        do is always allowed.
+        A new or existing key cannot get scopes that the caller lacks. If an existing key has such
+        scopes, the caller can neither enable the key nor extend its expiry. Reducing a key's
+        permissions is always allowed.
         """
         if current is None or wanted.is_stronger_than(current):
             return wanted.scopes - self.scopes
         return wanted.scopes - current.scopes - self.scopes
 
     def is_outlived(self, wanted: KeyValues, current: KeyValues | None) -> bool:
-        """Return whether something would be granted for longer than the caller has it.
+        """Return whether a permission would be granted beyond the caller's own expiry.
 
-        Reducing what a key can do is always allowed, also if it expires later.
+        Reducing the permissions of a key is always allowed, even if the key expires later.
         """
         gives = (
             current is None
@@ -72,10 +72,10 @@ class Granter:
         return gives and _is_later(wanted.expires_at, self.expires_at)
 
     def check(self, wanted: KeyValues, current: KeyValues | None) -> None:
-        """Reject a grant of what the caller does not have.
+        """Reject a grant of permissions that the caller does not have.
 
         Raises:
-            ApiError: 403.
+            ApiError: 403, the caller lacks a scope or has an earlier expiry.
         """
         beyond = self.scopes_beyond(wanted, current)
         if beyond:
@@ -100,12 +100,12 @@ class Granter:
 
 
 def _is_later(one: datetime | None, other: datetime | None) -> bool:
-    """Return whether an expiry time is after another; None: never expires."""
+    """Return whether an expiry time is later than another. None means that a key never expires."""
     return other is not None and (one is None or one > other)
 
 
 class ApiKeys:
-    """The API keys of all accounts. Every call names the account or the caller."""
+    """Manages API keys. Every call names the account or the caller."""
 
     def __init__(
         self, database: Database, authenticator: Authenticator, limits: OwnerLimits
@@ -119,10 +119,10 @@ class ApiKeys:
         return await self._database.run(lambda session: repository.list_keys(session, owner_id))
 
     async def get(self, owner_id: UUID, key_id: UUID) -> KeyRecord:
-        """Return one of an account's API keys.
+        """Return an API key of an account.
 
         Raises:
-            ApiError: 404.
+            ApiError: 404, the account has no such key.
         """
         return require_found(
             await self._database.run(lambda session: repository.get_key(session, owner_id, key_id))
@@ -132,8 +132,8 @@ class ApiKeys:
         """Create an API key.
 
         Raises:
-            ApiError: 403 for scopes that the caller lacks or an expiry after theirs, 409 for the
-                limit; 401 if the caller's key is no longer valid.
+            ApiError: 403, the caller lacks a scope or has an earlier expiry; 409, the account has
+                reached its limit of API keys; 401, the caller's credential is no longer valid.
         """
         created = await self._database.run(lambda session: self._insert(session, caller, body))
         self._authenticator.expect_key(created.plain_key)
@@ -143,18 +143,18 @@ class ApiKeys:
         """Update the fields that were sent.
 
         Raises:
-            ApiError: 403 for scopes that the caller lacks or an expiry after theirs, 404; 401 if
-                the caller's key is no longer valid.
+            ApiError: 403, the caller lacks a scope or has an earlier expiry; 404, the account has
+                no such key; 401, the caller's credential is no longer valid.
         """
         record = await self._database.run(lambda session: _change(session, caller, key_id, body))
         self._authenticator.forget(key_id)
         return record
 
     async def revoke(self, owner_id: UUID, key_id: UUID) -> None:
-        """Delete an API key. Within a second, no API process accepts it any more.
+        """Delete an API key. All API processes stop accepting the key within a second.
 
         Raises:
-            ApiError: 404.
+            ApiError: 404, the account has no such key.
         """
         deleted = await self._database.run(
             lambda session: repository.delete_key(session, owner_id, key_id)
@@ -184,10 +184,10 @@ class ApiKeys:
 
 
 def _granter(session: Session, caller: Principal) -> Granter:
-    """Return what the caller can grant, unchanged until the transaction ends.
+    """Return the permissions that the caller can grant, locked until the transaction ends.
 
     Raises:
-        ApiError: 401; the key or the session has ended since it was authenticated.
+        ApiError: 401, the key or the session has become invalid since it was authenticated.
     """
     lock_owner(session, caller.owner_id)
     if caller.is_session:
