@@ -1,4 +1,4 @@
-"""Circuit breaker: calls may be slow, but fail immediately if the dependency hangs."""
+"""Implements a circuit breaker: calls can be slow, but fail immediately if the dependency hangs."""
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -11,7 +11,7 @@ from api.errors import NO_ANSWER, Dependency, DependencyUnavailableError
 log = structlog.get_logger()
 
 HealthCheck = Callable[[], Awaitable[object]]
-"""Returns when a dependency has responded over a separate connection. An error is a response."""
+"""Returns once a dependency responds over a separate connection. An error is also a response."""
 
 _SLOW_SECONDS = 1.5
 _HEALTH_CHECK_SECONDS = 3.0
@@ -23,8 +23,8 @@ class CircuitBreaker:
 
     A server that hangs accepts connections but does not respond. While a call is slow, the
     dependency's health is checked; a response to any other call also counts as healthy. If a check
-    times out, the breaker opens: running calls are cancelled and others fail immediately, until a
-    check succeeds. While the dependency is healthy, a call can use its whole timeout.
+    times out, the breaker opens: running calls are cancelled and new calls fail immediately, until
+    a check succeeds. While the dependency is healthy, a call can use its full timeout.
     """
 
     def __init__(
@@ -71,7 +71,7 @@ class CircuitBreaker:
             self._slow.discard(call)
 
     def close(self) -> None:
-        """Stop checking."""
+        """Stop checking the health."""
         if self._checking is not None:
             self._checking.cancel()
 
@@ -95,7 +95,7 @@ class CircuitBreaker:
             async with asyncio.timeout(self._health_check_seconds):
                 await self._health_check()
         except TimeoutError:
-            # On an overloaded machine, a new connection can take longer than a response on another.
+            # On an overloaded machine, connecting can take longer than a response to another call.
             return self._responses != before
         except Exception:
             # If an error ended the loop, an open breaker would never close again.
@@ -117,7 +117,7 @@ class CircuitBreaker:
 
 
 def http_health_check(url: str) -> HealthCheck:
-    """Return a health check of the server at ``url``: any response to a GET, also an error."""
+    """Return a health check of the server at ``url``. Any response to a GET is healthy."""
     # Imported here, so that commands that only need the database start faster.
     import aiohttp
 

@@ -1,4 +1,4 @@
-"""The API's ClickHouse queries: scheduled fairly, with timeouts and a circuit breaker."""
+"""Runs the API's ClickHouse queries, with fair scheduling, timeouts and a circuit breaker."""
 
 from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import asynccontextmanager
@@ -40,7 +40,7 @@ from common.settings import ClickHouseSettings
 
 _QUERY_SECONDS = 10.0
 _EXPORT_SECONDS = 300.0
-"""For a part of an export, until the client has received it."""
+"""Timeout of one part of an export, until the client has received the whole part."""
 
 SEARCHES_AT_ONCE: Final = 4
 _SEARCHES_WAITING = 1_000
@@ -80,10 +80,10 @@ def _limited(query: Query[P, R]) -> Method[P, R]:
 
 
 class ClickHouseStore:
-    """The queries of :mod:`analytics_sql` that the API uses, under the names used by its services.
+    """The queries of :mod:`analytics_sql` that the API uses.
 
-    Each has the parameters of its query, and raises DependencyUnavailableError if ClickHouse is
-    unavailable or too slow. Accounts take turns, so none waits for all searches of another.
+    Each method has the parameters of its query, and raises DependencyUnavailableError if ClickHouse
+    is unavailable or too slow. Accounts take turns, so that one account cannot delay the others.
     """
 
     def __init__(
@@ -91,7 +91,7 @@ class ClickHouseStore:
     ) -> None:
         self._client = ClickHouseClient(settings)
         self._queue = FairQueue[UUID](QueueLimits(searches_at_once, _SEARCHES_WAITING))
-        # Not through the client: all its connections may be busy.
+        # The check does not use the client, because all connections of the client may be busy.
         self._breaker = CircuitBreaker(
             Dependency.SEARCH, http_health_check(settings.clickhouse_url)
         )
@@ -119,7 +119,7 @@ class ClickHouseStore:
     async def export_part(
         self, wanted: RecognitionFilter, after: RecognitionCursor | None, rows: int
     ) -> ExportPart:
-        """Return where a part of an export ends."""
+        """Return the end of the next part of an export."""
         async with self._guarded(_EXPORT_SECONDS):
             return await export_part(self._client, wanted, after, rows)
 
@@ -140,7 +140,7 @@ class ClickHouseStore:
 
     @asynccontextmanager
     async def slot(self, owner_id: UUID) -> AsyncIterator[None]:
-        """Wait for an account's turn to search, which ends with the block.
+        """Wait for an account's turn to search. The turn ends with the block.
 
         Raises:
             DependencyUnavailableError: the wait timed out, or too many searches are waiting.

@@ -1,4 +1,4 @@
-"""Images in S3: links to them, snapshots of cameras, and images of image calls."""
+"""Reads, stores, links and removes images in S3."""
 
 import hashlib
 from collections.abc import Callable, Sequence
@@ -21,7 +21,7 @@ log = structlog.get_logger()
 LINK_VALIDITY = timedelta(hours=1)
 
 _READ_SECONDS = 10.0
-# For a whole call: the wait for a thread, and two attempts.
+# Timeout of a whole call, which waits for a thread and makes up to two attempts.
 _CALL_SECONDS = 30.0
 _THREADS = 8
 _MAX_WAITING = 10_000
@@ -32,10 +32,10 @@ _T = TypeVar("_T")
 
 
 class RemovalRefusedError(DependencyUnavailableError):
-    """S3 responds but does not remove images: access is denied, or they are locked."""
+    """S3 responds but does not remove images: access is denied, or the images are locked."""
 
     def __init__(self, count: int) -> None:
-        """``count``: number of images."""
+        """``count`` is the number of images that S3 did not remove."""
         super().__init__(Dependency.IMAGES, f"refused to delete images ({count})")
 
 
@@ -48,7 +48,7 @@ class ImageStoreFullError(DependencyUnavailableError):
 
 @dataclass(frozen=True)
 class StoredImage:
-    """An image from S3. The size in pixels is the frame's; None if the writer did not store it.
+    """An image from S3, with the size of the frame in pixels, or None if no size was stored.
 
     ``version`` identifies the content (hexadecimal). ``data`` is empty if only metadata was read.
     """
@@ -75,15 +75,15 @@ class ImageStore:
         self._breaker = CircuitBreaker(Dependency.IMAGES, http_health_check(settings.s3_endpoint))
 
     def link(self, key: str) -> str:
-        """Return a URL of the object that is valid for one hour. Makes no call to S3."""
+        """Return a URL of the object that is valid for one hour, without calling S3."""
         return self._bucket.link(key, LINK_VALIDITY, content_type(key))
 
     async def image(self, key: str) -> StoredImage | None:
-        """Return a stored image, or None if there is none."""
+        """Return a stored image, or None if it does not exist."""
         return await self._in_thread(lambda: _stored(key, self._bucket.get(key)))
 
     async def described(self, key: str) -> StoredImage | None:
-        """Return a stored image without its data, or None if there is none."""
+        """Return a stored image without data, or None if it does not exist."""
         return await self._in_thread(lambda: _stored(key, self._bucket.describe(key)))
 
     async def has(self, key: str) -> bool:
@@ -95,24 +95,24 @@ class ImageStore:
         return await self._in_thread(lambda: self._bucket.has(key))
 
     async def put(self, key: str, data: bytes, content_type: str) -> None:
-        """Store an image, or replace the one with this key.
+        """Store an image, or replace the image with this key.
 
         Raises:
-            ImageStoreFullError: S3 has no space for it.
-            DependencyUnavailableError: S3 does not accept it.
+            ImageStoreFullError: S3 has no space for the image.
+            DependencyUnavailableError: S3 does not accept the image.
         """
         await self._in_thread(lambda: self._bucket.put(key, data, content_type))
 
     async def folders(self, prefix: str) -> list[str]:
-        """Return the folders directly below a folder. The names of all end with ``/``."""
+        """Return the folders directly below a folder. All names end with ``/``."""
         return await self._in_thread(lambda: self._bucket.folders(prefix))
 
     async def keys(self, folder: str) -> list[str]:
-        """Return the keys of all objects below a folder, which ends with ``/``."""
+        """Return the keys of all objects below a folder whose name ends with ``/``."""
         return await self._in_thread(lambda: list(self._bucket.keys(folder)))
 
     async def remove_some(self, prefix: str) -> int:
-        """Remove up to 1,000 objects below ``prefix``; return how many, 0 if none is left.
+        """Remove up to 1,000 objects below ``prefix``; return their number, 0 if none are left.
 
         Raises:
             DependencyUnavailableError: S3 does not respond.
@@ -121,7 +121,7 @@ class ImageStore:
         return await self._in_thread(lambda: self._remove_some(prefix))
 
     async def remove(self, keys: Sequence[str]) -> frozenset[str]:
-        """Remove at most 1,000 objects, if they exist; return the keys that S3 refuses."""
+        """Remove at most 1,000 objects; return the keys of objects that S3 refuses to remove."""
         return await self._in_thread(lambda: self._remove(keys))
 
     async def ping(self) -> None:
@@ -134,7 +134,7 @@ class ImageStore:
             raise DependencyUnavailableError(Dependency.IMAGES, f"has no bucket {self._name}")
 
     def close(self) -> None:
-        """Wait for running calls, each of which has a timeout, and close the connections."""
+        """Wait for running calls, all of which have a timeout, and close the connections."""
         self._breaker.close()
         self._threads.close(cancel_futures=True)
         self._bucket.close()
@@ -180,7 +180,7 @@ def _stored(key: str, found: StoredObject | None) -> StoredImage | None:
 
 
 def content_type(key: str) -> str:
-    """Return the media type of an image by its key: JPEG, or PNG from an image call."""
+    """Return the media type of the image with a key. Only images of image calls can be PNG."""
     return "image/png" if key.endswith(".png") else "image/jpeg"
 
 

@@ -1,4 +1,4 @@
-"""Periodic background tasks."""
+"""Runs periodic background tasks."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
@@ -10,15 +10,15 @@ from common.errors import PlatestreamError, TransientError
 log = structlog.get_logger()
 
 Sweep = Callable[[], Awaitable[int]]
-"""A task that runs periodically and returns how many items it processed."""
+"""A task that runs periodically and returns the number of items that it has processed."""
 
 _SWEEP_SECONDS = 5.0
 
 
 class PeriodicTasks:
-    """Cleans up after calls whose process crashed, this one or another.
+    """Runs sweeps, which delete expired data and clean up after crashed processes.
 
-    Sweeps run one after another, in the given order. A failure is logged once, and so is its end.
+    Sweeps run one after another, in the given order. A failure and the recovery are logged once.
     """
 
     def __init__(self, sweeps: Sequence[Sweep]) -> None:

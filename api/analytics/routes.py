@@ -1,4 +1,4 @@
-"""``/api/analytics``."""
+"""Serves ``/api/analytics``."""
 
 from typing import Annotated
 

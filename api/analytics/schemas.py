@@ -1,4 +1,4 @@
-"""JSON of the analytics of an account's last 30 days."""
+"""Defines the response body of an account's analytics."""
 
 import datetime as dt
 
@@ -9,9 +9,9 @@ from api.schemas import ResponseModel
 
 
 class AnalyticsStats(ResponseModel):
-    """Key figures."""
+    """Key figures of an account."""
 
-    # Explicit, because the alias generator would make it total30D.
+    # The alias is explicit, because the alias generator would return total30D.
     total30d: int = Field(
         alias="total30d",
         ge=0,
@@ -32,21 +32,21 @@ class AnalyticsStats(ResponseModel):
 
 
 class DailyEntry(ResponseModel):
-    """A calendar day in the account's time zone."""
+    """Recognitions on a calendar day in the account's time zone."""
 
     date: dt.date = Field(description="Day in the account's time zone.", examples=["2026-11-21"])
     count: int = Field(ge=0, description="Number of recognitions.", examples=[42])
 
 
 class HourlyEntry(ResponseModel):
-    """An hour of the day in the account's time zone, summed over all days."""
+    """Recognitions in an hour of the day in the account's time zone, summed over all days."""
 
     hour: int = Field(ge=0, le=23, description="Hour in the account's time zone.", examples=[17])
     count: int = Field(ge=0, description="Number of recognitions.", examples=[42])
 
 
 class PlateEntry(ResponseModel):
-    """A plate and the time of its latest recognition."""
+    """Recognitions of a plate, and the time of the latest recognition."""
 
     plate: str = Field(description="Plate, upper case, without separators.", examples=["AB12CDE"])
     count: int = Field(ge=1, description="Number of recognitions.", examples=[42])
@@ -57,7 +57,7 @@ class PlateEntry(ResponseModel):
 
 
 class CameraEntry(ResponseModel):
-    """A camera under its current name."""
+    """Recognitions of a camera, under the camera's current name."""
 
     camera_id: str = Field(json_schema_extra={"format": "uuid"}, description="ID of the camera.")
     camera_name: str = Field(description="Camera name at that time.", examples=["Gate north"])

@@ -1,4 +1,4 @@
-"""Analytics of an account's last 30 days."""
+"""Calculates the analytics of an account's last 30 days."""
 
 import asyncio
 from collections import Counter
@@ -35,14 +35,14 @@ SPAN_MS = 30 * 24 * 3_600_000
 _MAX_DAYS = 31
 _DAY = timedelta(days=1)
 WallHours = Mapping[tuple[date, int], int]
-"""Counts by day and hour, in local time."""
+"""Numbers of recognitions by day and hour, in local time."""
 _TOP_PLATES = 10
 _RECENT = 10
 
 
 @dataclass(frozen=True)
 class Inventory:
-    """The resources of an account. ``camera_names`` by ID; ``timezone`` is an IANA name."""
+    """The resources of an account. ``camera_names`` is keyed by ID, ``timezone`` an IANA name."""
 
     timezone: str
     camera_names: Mapping[UUID, str]
@@ -76,9 +76,9 @@ def inventory(session: Session, owner_id: UUID, now: datetime) -> Inventory:
 
 
 def wall_hours(quarters: Sequence[QuarterCount], zone: ZoneInfo) -> WallHours:
-    """Return the counts of quarters of an hour by local hour, without zeros.
+    """Sum the counts of quarter hours by local hour. Hours without recognitions are omitted.
 
-    An hour that occurs twice on a 25-hour day counts both times; a skipped hour is missing.
+    On a 25-hour day, the repeated hour contains the sum of both. A skipped hour is missing.
     """
     counts: Counter[tuple[date, int]] = Counter()
     for quarter in quarters:
@@ -88,10 +88,10 @@ def wall_hours(quarters: Sequence[QuarterCount], zone: ZoneInfo) -> WallHours:
 
 
 def daily_chart(counts: WallHours, now_ms: int, zone: ZoneInfo) -> tuple[DailyEntry, ...]:
-    """Return each calendar day of the 30 × 24 hours up to ``now_ms``, oldest first: 30 or 31.
+    """Return the 30 or 31 calendar days of the 30 × 24 hours up to ``now_ms``, oldest first.
 
-    Days without recognitions have 0. If the clocks went forward in this time, it can start in the
-    last hour of a 32nd day. That hour is left out.
+    Days without recognitions have count 0. If the clocks went forward in this period, the period
+    can start in the last hour of a 32nd day. That hour is left out.
     """
     by_day: Counter[date] = Counter()
     for (day, _), count in counts.items():
@@ -121,7 +121,7 @@ def heat_map(counts: WallHours) -> tuple[tuple[int, ...], ...]:
 def camera_chart(
     cameras: Sequence[CameraCount], names: Mapping[UUID, str]
 ) -> tuple[CameraEntry, ...]:
-    """Return the cameras under their current names; a deleted one has its last name."""
+    """Return the cameras with their current names. A deleted camera has its last name."""
     return tuple(
         CameraEntry(
             camera_id=str(camera.camera_id),
@@ -142,7 +142,7 @@ def _local(at_ms: int, zone: ZoneInfo) -> datetime:
 
 
 class Analytics:
-    """The analytics of all accounts. Every call names the account."""
+    """Calculates analytics. Every call names the account."""
 
     def __init__(
         self, database: Database, store: ClickHouseStore, now_ms: Callable[[], int]
@@ -203,8 +203,8 @@ def _overview(
 def _success_rate(traffic: Traffic) -> float:
     """Return the percentage of passes and image calls with an accepted reading.
 
-    An accepted pass is a recognition of a camera. An image call counts once, however many plates it
-    found, and whether it was stored or not.
+    An accepted pass is a recognition by a camera. An image call counts once, regardless of how many
+    plates were found and whether the result was stored.
     """
     passes = sum(one.recognitions for one in traffic.cameras if one.camera_id != NIL_UUID)
     accepted = passes + traffic.outcomes.accepted
