@@ -15,22 +15,22 @@ _PAGE_ROWS = 5_000
 MAX_ROWS = 200_000
 """Maximum number of recognitions that one call evaluates."""
 MAX_SECONDS = 5.0
-"""Maximum CPU time of one call for matching them with the rule."""
+"""Maximum CPU time of one call for matching recognitions with the rule."""
 MAX_SHOWN = 200
-"""Maximum number of triggers in a response; all are counted."""
+"""Maximum number of triggers in a response. All triggers are counted."""
 
 
 Work = Callable[[Iterator[object], float], Awaitable[float]]
-"""Runs steps in a thread until they end or have used the given seconds of CPU time, at least one
-step. Returns the seconds used. Raises ApiError (429) if the account has no CPU time left."""
+"""Runs steps in a thread until the steps end or have used the given seconds of CPU time; runs at
+least one step. Returns the seconds used. Raises ApiError (429) if no CPU time is left."""
 
 
 @dataclass
 class BacktestResult:
-    """The result of a test so far.
+    """The result of a test so far. ``until_ms`` is the end of the evaluated range (exclusive).
 
-    ``matched`` meet all conditions, ``triggered`` of them are not suppressed by the cooldown.
-    ``until_ms`` is the end of the evaluated range (Unix ms, exclusive).
+    ``matched`` is the number of recognitions that meet all conditions; ``triggered`` is the number
+    of these that are not suppressed by a cooldown.
     """
 
     until_ms: int
@@ -43,7 +43,7 @@ class BacktestResult:
 
 @dataclass(frozen=True)
 class Backtest:
-    """A range of capture times, from inclusive, to exclusive (Unix ms, UTC), and test limits."""
+    """The range of capture times of a test (Unix ms, UTC; end exclusive), and the test's limits."""
 
     from_ms: int
     to_ms: int
@@ -53,12 +53,12 @@ class Backtest:
     async def run(self, store: ClickHouseStore, rule: Rule, work: Work) -> BacktestResult:
         """Match all recognitions of the range with a rule, oldest first.
 
-        Returns the result so far when the rows or the seconds are used up, but after at least one
-        row. Triggers before the range are ignored: an earlier cooldown may have suppressed the
-        first trigger.
+        When ``max_rows`` or ``max_seconds`` is reached, return the result so far, which includes at
+        least one row. Triggers before the range are ignored, although their cooldown may have
+        suppressed the first trigger.
 
         Raises:
-            ApiError: 429, ``work`` raised it before the first row.
+            ApiError: 429, the account had no CPU time left for the first row.
             TransientError: ClickHouse is unavailable.
         """
         result, tested, after = BacktestResult(self.to_ms), _TestedRule(rule), None
@@ -83,7 +83,7 @@ class Backtest:
 
 
 class _TestedRule:
-    """A rule with the cooldowns that it has started."""
+    """A rule under test, with the cooldowns that its triggers have started."""
 
     def __init__(self, rule: Rule) -> None:
         self._rule = rule

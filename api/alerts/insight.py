@@ -1,4 +1,4 @@
-"""Explains alerts, and tests them on past recognitions, with the rules of the alerts stage."""
+"""Explains alerts and tests alerts on past recognitions, with the code of the alerts stage."""
 
 import asyncio
 import math
@@ -36,14 +36,14 @@ from common.alerting.rule import Condition, Rule, Sighting, rule_cost, rule_of
 from common.records.alerts import AlertConfig, CooldownScope, TriggerPhase
 from common.records.ids import NIL_UUID
 
-# An account uses at most one thread. Waiting calls hold 5,000 recognitions each in memory.
+# An account uses at most one thread. Each waiting call holds 5,000 recognitions in memory.
 _LIMITS = QueueLimits(at_once=2, waiting=20, each=1)
 _WAIT_SECONDS = 10.0
-# Concurrent ClickHouse queries of one call: an account can have 200 alerts.
+# Maximum number of concurrent ClickHouse queries per call. An account can have 200 alerts.
 _MAX_QUERIES = 8
 _TOO_MANY = "Too many alert tests or explanations are running. Try again shortly."
 _SLICE_SECONDS = 0.05
-"""Length of a turn: short, so that no account notices the tests of another."""
+"""Length of a turn. It is short, so that accounts do not notice each other's tests."""
 _BUDGET_SECONDS = 10.0
 _USED_UP = (
     f"The account's alert tests and explanations have used their {_BUDGET_SECONDS:g} s of CPU "
@@ -56,13 +56,13 @@ class Outcome(StrEnum):
 
     TRIGGERED = "fired"
     NO_MATCH = "not_set_off"
-    """It does not meet the alert's current conditions."""
+    """The recognition does not meet the alert's current conditions."""
     SUPPRESSED_BY_COOLDOWN = "held_back"
-    """It meets them, but another recognition had triggered the alert within the cooldown."""
+    """The conditions are met, but another recognition triggered the alert within the cooldown."""
     WITHDRAWN = "withdrawn"
-    """It triggered early, on another reading of the same pass, and this trigger was withdrawn."""
+    """An early trigger, caused by another reading of the same pass, was withdrawn."""
     NOT_THEN = "not_then"
-    """It meets them, but did not when it arrived, or is still being processed."""
+    """The conditions are met now, but were not at the time, or processing has not finished."""
 
 
 @dataclass(frozen=True)
@@ -80,7 +80,7 @@ class Explanation:
 
 
 class AlertInsight:
-    """Explains and tests alerts; changes nothing."""
+    """Explains and tests alerts, without changing anything."""
 
     def __init__(
         self, database: Database, rows: AlertRepository, store: ClickHouseStore, limits: OwnerLimits
@@ -95,7 +95,7 @@ class AlertInsight:
         self._budget = TimeBudget(_BUDGET_SECONDS, _USED_UP)
 
     async def explain(self, recognition: RecognitionRow) -> tuple[Explanation, ...]:
-        """Return for each alert of the recognition's account why it triggered or did not.
+        """Return, for each alert of the account, whether a recognition triggered the alert and why.
 
         Raises:
             ApiError: 429, too many calls are waiting, or the account's CPU time is used up.
@@ -126,7 +126,7 @@ class AlertInsight:
         """Return an alert and its triggers, newest first, starting after ``after``.
 
         Raises:
-            ApiError: 404.
+            ApiError: 404, the account has no such alert.
             TransientError: PostgreSQL or ClickHouse is unavailable.
         """
         alert = await self._database.run(
@@ -136,11 +136,11 @@ class AlertInsight:
         return config, await self._store.fired_for(owner_id, alert_id, after, limit)
 
     async def test(self, owner_id: UUID, body: AlertUpdate, backtest: Backtest) -> BacktestResult:
-        """Return what would have triggered an alert.
+        """Return the recognitions that would have triggered an alert.
 
         Raises:
-            ApiError: 400, a camera is not the account's; 409, the list costs more than the limit of
-                the account; 429, too many calls are waiting, or its CPU time is used up.
+            ApiError: 400, a camera is not in the account; 409, the plate list exceeds the account's
+                limit; 429, too many calls are waiting, or the account's CPU time is used up.
             TransientError: PostgreSQL or ClickHouse is unavailable.
         """
         self._budget.require(owner_id)
@@ -160,9 +160,9 @@ class AlertInsight:
     async def _work(
         self, owner_id: UUID, steps: Iterator[object], seconds: float = math.inf
     ) -> float:
-        """Run steps in short turns until they end or have used ``seconds`` of CPU time.
+        """Run steps in short turns until the steps end or have used ``seconds`` of CPU time.
 
-        Returns the seconds used.
+        Return the seconds used.
 
         Raises:
             ApiError: 429, too many calls are waiting, or the account's CPU time is used up.
@@ -179,8 +179,8 @@ class AlertInsight:
     def _work_slice(
         self, owner_id: UUID, steps: Iterator[object], seconds: float
     ) -> tuple[bool, float]:
-        """Run steps for one turn; return whether they have ended, and the seconds used."""
-        # Checked within the turn, because an account has only one turn at a time.
+        """Run steps for one turn. Return whether the steps have ended, and the seconds used."""
+        # The budget is checked within the turn, because an account has only one turn at a time.
         self._budget.require(owner_id)
         began, until = time.thread_time(), time.monotonic() + _SLICE_SECONDS
         try:
@@ -194,7 +194,7 @@ class AlertInsight:
     def _prepared(
         self, config: AlertConfig, own: Mapping[str, int], rules: list[Rule]
     ) -> Iterator[None]:
-        """Check the cost of a rule and create it."""
+        """Check the cost of a rule, then create the rule."""
         cost = rule_cost(config.plate_match_mode, config.plates, config.match_tolerance)
         self._limits.require(OwnerLimit.RULE_COST, config.owner_id, own, cost)
         yield
@@ -247,7 +247,7 @@ def _unmet(
 def _rule_to_test(
     session: Session, owner_id: UUID, body: AlertUpdate
 ) -> tuple[AlertConfig, Mapping[str, int]]:
-    """Return the alert, and the account's own limits."""
+    """Return the alert to test, and the account's own limits."""
     # A disabled alert is tested as if it were enabled.
     fields = {**all_fields(body), "enabled": True}
     check_cameras(session, owner_id, fields["camera_ids"])

@@ -1,4 +1,4 @@
-"""JSON of explanations, triggers and tests of alerts."""
+"""Defines the request and response bodies for explanations, triggers and tests of alerts."""
 
 from datetime import UTC, datetime
 from typing import Annotated, Any
@@ -54,7 +54,7 @@ class ExplainedAlert(ResponseModel):
 
 
 class ExplanationList(ResponseModel):
-    """Why each alert of the account triggered for a recognition or not, newest alert first."""
+    """The outcome of a recognition for each alert of the account, newest alert first."""
 
     alerts: list[ExplainedAlert] = Field(description="The alerts.")
 
@@ -76,7 +76,7 @@ class AlertTest(RequestModel):
         """Return the requested time range.
 
         Raises:
-            ApiError: 400, it is invalid or too long.
+            ApiError: 400, the time range is invalid or too long.
         """
         end = datetime.now(UTC) if self.to is None else self.to
         from_ms, to_ms = (to_unix_ms(each) for each in (self.from_, end))
@@ -100,7 +100,7 @@ class TriedTrigger(ResponseModel):
 
 
 class AlertTriggerBody(TriedTrigger):
-    """A trigger of the alert. `plate` is empty after the plate's erasure or retention."""
+    """A trigger of the alert. `plate` is empty once it has been erased or has expired."""
 
     id: UUID = Field(description="ID of the trigger.")
     plate_name: str | None = _PLATE_NAME
@@ -130,17 +130,17 @@ class TriggerQuery(BaseModel):
     last_key: str | None = Field(default=None, alias="lastKey", description="Previous `nextKey`.")
 
     def after(self, wanted: ListFilter, cursors: CursorSealer) -> TriggerCursor | None:
-        """Return the position after which the page starts; None: at the newest trigger.
+        """Return the position after which the page starts, or None for the first page.
 
         Raises:
-            ApiError: 400, the cursor belongs to another list.
+            ApiError: 400, the cursor belongs to a different list.
         """
         position = cursors.position(wanted, self.last_key)
         return None if position is None else TriggerCursor(position.captured_ms, position.id)
 
 
 class AlertTestResult(ResponseModel):
-    """Triggers the alert would have had, starting without any cooldown."""
+    """Triggers that the alert would have had if no cooldown was active at the start."""
 
     evaluated: int = Field(
         description="Recognitions evaluated, oldest first.", ge=0, examples=[1200]
@@ -158,7 +158,7 @@ class AlertTestResult(ResponseModel):
 
 
 def explained_body(found: Explanation, plate: str) -> ExplainedAlert:
-    """Return the JSON form of an explanation for a recognition of ``plate``."""
+    """Return the response body of an explanation for a recognition of ``plate``."""
     trigger, holding = found.trigger, found.suppressed_by
     cooldown_ms = round(found.alert.config.cooldown_minutes * 60_000)
     return ExplainedAlert(
@@ -176,7 +176,7 @@ def explained_body(found: Explanation, plate: str) -> ExplainedAlert:
 
 
 def test_result(result: BacktestResult) -> AlertTestResult:
-    """Return the JSON form of a test."""
+    """Return the response body of a test."""
     return AlertTestResult(
         evaluated=result.evaluated,
         matched=result.matched,
@@ -190,7 +190,7 @@ def test_result(result: BacktestResult) -> AlertTestResult:
 def trigger_list(
     alert: AlertConfig, page: FiredPage, wanted: ListFilter, cursors: CursorSealer
 ) -> AlertTriggerList:
-    """Return the JSON form of a page of an alert's triggers."""
+    """Return the response body of a page of an alert's triggers."""
     end, next_key = page.end, None
     if end is not None:
         next_key = cursors.seal(wanted, RecognitionCursor(end.captured_ms, end.id))

@@ -1,4 +1,4 @@
-"""JSON of an alert's notifications. Clients can send masked URLs back as they are shown."""
+"""Defines the JSON of an alert's notifications. Clients can send masked URLs back unchanged."""
 
 import secrets
 from collections import Counter, defaultdict, deque
@@ -23,7 +23,7 @@ from common.records.alerts import (
 MAX_NOTIFICATIONS = 20
 MAX_ADDRESSES = 50
 MAX_DESTINATIONS = 100
-"""Each trigger creates a delivery for each of them."""
+"""Each trigger creates a delivery for each address and URL."""
 _KINDS = ("email", "webhook", "apprise")
 _ID_BYTES = 4
 
@@ -144,9 +144,9 @@ NotificationView = Annotated[
 
 
 def notification_views(notifications: Iterable[Notification], *, shows_urls: bool) -> Any:
-    """Return notifications as shown in responses: URLs complete, or as scheme and host.
+    """Return notifications as shown in responses.
 
-    Of an Apprise URL, only the service is shown, to all callers.
+    Unless ``shows_urls``, webhook URLs are reduced to scheme and host. Apprise URLs are masked.
     """
     return msgspec.to_builtins([_shown(one, shows_urls=shows_urls) for one in notifications])
 
@@ -158,7 +158,7 @@ def _shown(one: Notification, *, shows_urls: bool) -> Notification:
 
 
 def outbound_urls(bodies: Sequence[_AnyBody]) -> list[tuple[str, str]]:
-    """Return the URLs among notifications, each with the path of its field."""
+    """Return the webhook URLs of notifications, as pairs of field path and URL."""
     return [
         (_path(number), body.url)
         for number, body in enumerate(bodies)
@@ -167,7 +167,7 @@ def outbound_urls(bodies: Sequence[_AnyBody]) -> list[tuple[str, str]]:
 
 
 def service_urls(bodies: Sequence[_AnyBody]) -> list[tuple[str, str]]:
-    """Return the unmasked Apprise URLs among notifications, each with the path of its field."""
+    """Return the unmasked Apprise URLs of notifications, as pairs of field path and URL."""
     return [
         (_path(number), body.url)
         for number, body in enumerate(bodies)
@@ -178,12 +178,13 @@ def service_urls(bodies: Sequence[_AnyBody]) -> list[tuple[str, str]]:
 def with_stored_services(
     sent: Sequence[Notification], stored: Sequence[Notification]
 ) -> tuple[Notification, ...]:
-    """Return notifications with each masked Apprise URL replaced by the stored one.
+    """Return notifications with each masked Apprise URL replaced by the stored URL.
 
-    It is found by the notification's ID, or without an ID by its position. Each gets an ID.
+    The stored URL is found by the notification's ID, or by position if no ID was sent. Each Apprise
+    notification in the result has an ID.
 
     Raises:
-        ApiError: 400, no URL is stored for a masked one.
+        ApiError: 400, no URL is stored for a masked URL.
     """
     restored: list[Notification] = []
     faults: list[FieldFault] = []
@@ -209,13 +210,13 @@ def with_stored_services(
 def with_stored_urls(
     sent: Sequence[Notification], stored: Sequence[Notification]
 ) -> tuple[Notification, ...]:
-    """Return notifications with each reduced URL (scheme and host) replaced by the stored one.
+    """Return notifications with each reduced URL (scheme and host) replaced by the stored URL.
 
-    For callers that see only reduced URLs. Several stored URLs with the same scheme and host are
-    restored in their order, and only all together.
+    This is for callers that see only reduced URLs. If several stored URLs have the same scheme and
+    host, they are restored in order, and the caller must send all of them.
 
     Raises:
-        ApiError: 400, it is ambiguous which stored URL is meant.
+        ApiError: 400, a reduced URL cannot be matched with a stored URL.
     """
     hidden: defaultdict[str, deque[Notification]] = defaultdict(deque)
     for one in stored:
@@ -231,12 +232,13 @@ def with_stored_urls(
 
 
 def reject_reduced_urls(sent: Sequence[Notification], stored: Iterable[Notification]) -> None:
-    """Reject URLs of a new alert that are the reduced form of a stored one: its rest would be lost.
+    """Reject URLs of a new alert that are the reduced form of a URL in another alert.
 
-    For callers that see only reduced URLs. ``stored`` are the notifications of all alerts.
+    This is for callers that see only reduced URLs: the rest of such a URL would be lost. ``stored``
+    are the notifications of all alerts.
 
     Raises:
-        ApiError: 400.
+        ApiError: 400, a URL is the reduced form of a stored URL.
     """
     shown = {one.masked().url for one in stored if isinstance(one, WebhookNotification)}
     _reject(
@@ -259,7 +261,7 @@ def _known(
     if one.id:
         services = (each for each in stored if isinstance(each, AppriseNotification))
         return next((each for each in services if each.id == one.id), None)
-    # In a shorter list, notifications after a removed one have moved up.
+    # In a shorter list, positions do not match: notifications after a removed one have moved up.
     known = stored[number] if number < len(stored) <= len(sent) else None
     return known if isinstance(known, AppriseNotification) else None
 

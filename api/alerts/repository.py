@@ -1,4 +1,4 @@
-"""Alerts in PostgreSQL. Each change is written together with its record for the alerts stage."""
+"""Stores alerts in PostgreSQL, together with the records of changes for the alerts stage."""
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
@@ -29,9 +29,9 @@ _COSTLY = frozenset({"plates", "match_tolerance", "plate_match_mode", "enabled"}
 
 @dataclass(frozen=True, repr=False)
 class AlertRow:
-    """A stored alert: its record, and what only responses of the API show.
+    """A stored alert: the record for the alerts stage, and fields that only the API shows.
 
-    Has no ``repr``: the URLs of ``notifications`` can contain secrets, which must not be logged.
+    There is no ``repr``: URLs of ``notifications`` can contain secrets that must not be logged.
     """
 
     config: AlertConfig
@@ -48,10 +48,10 @@ class AlertRow:
 
 @dataclass(frozen=True, repr=False)
 class AlertListing:
-    """All alerts of an account, and the secret that signs their notifications to URLs.
+    """All alerts of an account, and the secret that signs the alerts' notifications to URLs.
 
     The previous secret also signs until ``previous_secret_until``. ``counted_at`` is the time of
-    the trigger counts; None: they are unavailable. ``sends_email``: email notifications are sent.
+    the trigger counts, if they are available. ``sends_email``: an SMTP server is configured.
     """
 
     alerts: tuple[AlertRow, ...]
@@ -62,7 +62,7 @@ class AlertListing:
 
 
 class AlertRepository:
-    """Rows of alerts. Notifications are stored encrypted, since URLs can contain secrets."""
+    """Reads and writes alerts. Notifications are encrypted, because URLs can contain secrets."""
 
     def __init__(self, box: SecretBox, hashes: PlateHashes) -> None:
         self._box = box
@@ -86,7 +86,7 @@ class AlertRepository:
     def rotate_secret(
         self, session: Session, owner_id: UUID, secret: str, until: datetime | None
     ) -> bool:
-        """Replace the secret of an account's notifications and publish it; False if it has none.
+        """Replace and publish an account's notification secret; return False if it has no secret.
 
         The previous secret also signs until ``until``.
         """
@@ -104,10 +104,10 @@ class AlertRepository:
     def insert(
         self, session: Session, owner_id: UUID, fields: Mapping[str, Any], limits: OwnerLimits
     ) -> AlertRow:
-        """Insert an alert and publish it. ``fields`` are all fields that clients can set.
+        """Insert and publish an alert. ``fields`` are all fields that clients can set.
 
         Raises:
-            ApiError: the account has reached its limit of alerts, or its lists would cost too much.
+            ApiError: 409, the account would exceed its limit of alerts or rule cost.
         """
         owner = lock_owner(session, owner_id)
         owned = select(func.count()).select_from(Alert).where(Alert.owner_id == owner_id)
@@ -129,14 +129,14 @@ class AlertRepository:
         return session.scalar(wanted) is not None
 
     def find(self, session: Session, owner_id: UUID, alert_id: UUID) -> AlertRow | None:
-        """Return one of an account's alerts."""
+        """Return an alert of an account, or None if it does not exist."""
         alert = session.scalar(
             select(Alert).where(Alert.id == alert_id, Alert.owner_id == owner_id)
         )
         return None if alert is None else self._row(alert, require_owner(session, owner_id))
 
     def lock(self, session: Session, owner_id: UUID, alert_id: UUID) -> AlertRow | None:
-        """Return one of an account's alerts, locked until the transaction ends."""
+        """Return an alert of an account, or None, and lock it until the transaction ends."""
         alert = session.scalar(
             select(Alert).where(Alert.id == alert_id, Alert.owner_id == owner_id).with_for_update()
         )
@@ -145,19 +145,19 @@ class AlertRepository:
     def change(
         self, session: Session, alert_id: UUID, fields: Mapping[str, Any], limits: OwnerLimits
     ) -> AlertRow:
-        """Write ``fields`` to a locked alert and publish it, unless nothing changes.
+        """Write ``fields`` to a locked alert, and publish the alert if a field has changed.
 
-        If :func:`changes_cost` is true for them, the caller has locked the account too.
+        If :func:`changes_cost` is true for ``fields``, the caller must have locked the account too.
 
         Raises:
-            ApiError: the lists of the account's alerts would cost too much.
+            ApiError: 409, the account would exceed its limit of rule cost.
         """
         alert = session.get_one(Alert, alert_id)
         owner = require_owner(session, alert.owner_id)
         changed = self._changed(alert, fields)
         if not changed:
             return self._row(alert, owner)
-        # Before the columns are set: the statement would flush them to the database first.
+        # Announced before the columns are set, because the statement would flush set columns.
         changed_plates = set(alert.plates) ^ set(changed.get("plates", alert.plates))
         self._hashes.announce(session, alert.owner_id, changed_plates)
         for column, value in changed.items():
@@ -170,7 +170,7 @@ class AlertRepository:
         return self._written(session, alert, owner)
 
     def delete(self, session: Session, owner_id: UUID, alert_id: UUID) -> bool:
-        """Delete one of an account's alerts and publish the deletion; False if there is none."""
+        """Delete an alert and publish the deletion. Return False if the alert does not exist."""
         found = Alert.id == alert_id, Alert.owner_id == owner_id
         plates = session.scalar(select(Alert.plates).where(*found).with_for_update())
         if plates is None:
@@ -181,7 +181,7 @@ class AlertRepository:
         return True
 
     def _written(self, session: Session, alert: Alert, owner: Owner) -> AlertRow:
-        """Write the row to the database, then its record to the outbox."""
+        """Write the row of an alert to the database, then the record to the outbox."""
         session.flush()
         session.refresh(alert)
         enqueue(session, CONFIG_ALERTS, str(alert.id), alert_config(alert, owner))
@@ -223,9 +223,9 @@ def _rule_cost(alert: Alert) -> int:
 
 
 def _check_cost(session: Session, alert: Alert, owner: Owner, limits: OwnerLimits) -> None:
-    """Reject an alert if the enabled alerts of its account, which is locked, cost too much with it.
+    """Reject an alert if the enabled alerts of its account, which is locked, would cost too much.
 
-    An alert without cost is never rejected, so every list can be made cheaper.
+    An alert without cost is never rejected, so that the cost can always be reduced.
     """
     if not alert.enabled or not alert.rule_cost:
         return
@@ -238,13 +238,13 @@ def _check_cost(session: Session, alert: Alert, owner: Owner, limits: OwnerLimit
 
 
 def new_alert(owner_id: UUID, fields: Mapping[str, Any], **others: Any) -> Alert:
-    """Return an alert that is not stored yet, without its notifications."""
+    """Return an alert that is not stored yet and has no notifications."""
     columns = _columns(fields, msgspec.to_builtins(AlertSchedule()))
     return Alert(owner_id=owner_id, **columns, **others)
 
 
 def _columns(fields: Mapping[str, Any], schedule: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the columns of ``fields``, which have the same names; notifications are left out."""
+    """Return the columns for ``fields``, which have the same names, without notifications."""
     columns = {name: value for name, value in fields.items() if name != _NOTIFICATIONS}
     if "schedule" in columns:
         columns["schedule"] = {**schedule, **columns["schedule"]}
@@ -252,9 +252,9 @@ def _columns(fields: Mapping[str, Any], schedule: Mapping[str, Any]) -> dict[str
 
 
 def publish_inherited_timezone(session: Session, owner: Owner) -> int:
-    """Publish the alerts that use the time zone of a locked account; return how many.
+    """Publish the alerts that use the time zone of a locked account, and return their number.
 
-    The new time zone changes the meaning of their schedules, so each gets a new revision.
+    Each alert gets a new revision, because the new time zone changes the meaning of the schedule.
     """
     inheriting = (
         select(Alert)
@@ -273,7 +273,7 @@ def publish_inherited_timezone(session: Session, owner: Owner) -> int:
 
 
 def delete_owner_alerts(session: Session, owner_id: UUID) -> int:
-    """Delete all alerts of an account and publish the deletions; return how many there were."""
+    """Delete all alerts of an account, publish the deletions, and return their number."""
     deleted = session.scalars(delete(Alert).where(Alert.owner_id == owner_id).returning(Alert.id))
     found = deleted.all()
     for alert_id in found:
@@ -282,9 +282,9 @@ def delete_owner_alerts(session: Session, owner_id: UUID) -> int:
 
 
 def unknown_cameras(session: Session, owner_id: UUID, wanted: Collection[UUID]) -> set[UUID]:
-    """Return those of ``wanted`` that are not cameras of the account.
+    """Return the IDs in ``wanted`` that are not IDs of cameras of the account.
 
-    The nil ID, which represents image calls, is known.
+    The nil ID, which represents image calls, is never returned.
     """
     known = session.scalars(
         select(Camera.id).where(

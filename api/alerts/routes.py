@@ -1,4 +1,4 @@
-"""``/api/alertas``, and why alerts triggered for a recognition."""
+"""Serves ``/api/alertas``, and the explanation of alert outcomes."""
 
 from dataclasses import replace
 from datetime import timedelta
@@ -46,7 +46,7 @@ InsightDep = Annotated[AlertInsight, Depends(service(AlertInsight))]
 RecognitionsDep = Annotated[Recognitions, Depends(service(Recognitions))]
 
 _NEW_SECRET = RotateSecret()
-"""Used if no body is sent."""
+"""The default body, for requests without a body."""
 
 
 @router.get(
@@ -58,7 +58,7 @@ _NEW_SECRET = RotateSecret()
 async def list_alerts(
     alerts: AlertsDep, cursors: CursorsDep, caller: Caller, query: Annotated[ListQuery, Query()]
 ) -> AlertList:
-    """Returns the account's alerts, newest first, or one page if `limit` or `lastKey` is set.
+    """Returns the account's alerts, newest first, or a page if `limit` or `lastKey` is set.
 
     Without the scope `webhooks:read`, notification URLs are reduced to scheme and host, and the
     notification secret is null.
@@ -78,7 +78,7 @@ async def list_alerts(
 )
 @requires(Scope.ALERTS_WRITE, BodyKind.JSON)
 async def create_alert(alerts: AlertsDep, caller: Caller, body: AlertCreate) -> AlertAnswer:
-    """Creates an alert. Its URLs must be on the public internet or in an allowed network."""
+    """Creates an alert. URLs must be on the public internet or in an allowed network."""
     row = await alerts.create(caller, body)
     return _answer(caller, row)
 
@@ -101,9 +101,9 @@ async def get_alert(alerts: AlertsDep, caller: Caller, id: ResourceId) -> AlertA
 async def update_alert(
     alerts: AlertsDep, caller: Caller, id: ResourceId, body: AlertUpdate
 ) -> AlertAnswer:
-    """Updates the fields that are sent, also within `schedule`. Omitted fields keep their values.
+    """Updates the fields that are sent. Omitted fields, also of `schedule`, keep their values.
 
-    A URL that was shown as scheme and host only can be sent back in this form and stays as stored.
+    A URL that was returned as scheme and host only can be sent back unchanged, and stays as stored.
     """
     return _answer(caller, await alerts.update(caller, id, body))
 
@@ -117,7 +117,7 @@ async def update_alert(
 )
 @requires(Scope.ALERTS_WRITE)
 async def delete_alert(alerts: AlertsDep, caller: Caller, id: ResourceId) -> None:
-    """Deletes an alert. It no longer triggers."""
+    """Deletes an alert. A deleted alert no longer triggers."""
     await alerts.delete(caller.owner_id, id)
 
 
@@ -152,12 +152,12 @@ async def list_triggers(
     summary="Explain alert outcomes",
     responses=error_responses(ErrorCode.NOT_FOUND),
 )
-# The response contains alerts, and nothing of the recognition.
+# The response contains data of alerts, but not of the recognition.
 @requires(Scope.ALERTS_READ)
 async def explain_alerts(
     insight: InsightDep, recognitions: RecognitionsDep, caller: Caller, id: ResourceId
 ) -> ExplanationList:
-    """Returns, for each alert in its current form, whether it triggered and why."""
+    """Returns whether the recognition triggered each alert, by its current settings, and why."""
     recognition = await recognitions.require(caller.owner_id, id)
     found = await insight.explain(recognition)
     return ExplanationList(alerts=[explained_body(each, recognition.plate) for each in found])
@@ -168,10 +168,10 @@ async def explain_alerts(
     summary="Test an alert",
     responses=error_responses(*BODY_ERRORS, ErrorCode.LIMIT_REACHED),
 )
-# The response contains recognitions; the alert is from the request.
+# The response contains recognitions. The alert is part of the request.
 @requires(Scope.RECOGNITIONS_READ, BodyKind.JSON, audit=Action.ALERT_TRIED)
 async def test_alert(insight: InsightDep, caller: Caller, body: AlertTest) -> AlertTestResult:
-    """Returns what would have triggered an alert. Nothing is stored or sent."""
+    """Returns the recognitions that would have triggered an alert. Nothing is stored or sent."""
     return test_result(await insight.test(caller.owner_id, body.alert, body.backtest()))
 
 

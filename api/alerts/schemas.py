@@ -1,4 +1,4 @@
-"""JSON of the alerts resource."""
+"""Defines the request and response bodies of alerts."""
 
 from collections.abc import Mapping
 from typing import Annotated, Any
@@ -77,7 +77,7 @@ Tolerance = Annotated[
 
 
 def _plate(text: str) -> str:
-    """Return an entry of the list as written; reject it if no plate can match it."""
+    """Return an entry of the list as written. Reject an entry that no plate can match."""
     list_entry(text)
     return text.strip()
 
@@ -119,7 +119,7 @@ class ScheduleBody(RequestModel):
 
 
 class AlertUpdate(RequestModel):
-    """Fields of an alert to update. Omitted fields keep their values, also within `schedule`."""
+    """Fields of an alert to update. Omitted fields, also of `schedule`, keep their values."""
 
     shown_only = frozenset({"id", "triggerCount", "lastTriggeredAt", "createdAt"})
 
@@ -189,7 +189,7 @@ class ScheduleView(ResponseModel):
     days_of_week: list[Weekday] = Field(description="Days on which it starts; empty: every day.")
 
 
-# Types of the record's public fields in responses, where they differ from those in the record.
+# Response types of the record's public fields that have a different type in responses.
 _SHOWN_AS: Mapping[str, Any] = {
     "schedule": ScheduleView,
     "min_confidence": Annotated[float, Field(ge=0, le=1)],
@@ -267,7 +267,7 @@ class AlertList(ResponseModel):
 
 
 class NotificationSecretAnswer(ResponseModel):
-    """The secret that signs what alerts send to URLs."""
+    """The secret that signs alert notifications sent to URLs."""
 
     notification_secret: str = Field(
         description="The new secret.",
@@ -279,7 +279,7 @@ class NotificationSecretAnswer(ResponseModel):
 
 
 def alert_body(row: AlertRow, *, shows_urls: bool) -> AlertBody:
-    """Return the JSON form of an alert, with the URLs of its notifications complete or reduced."""
+    """Return the response body of an alert, with complete or reduced notification URLs."""
     shown: AlertBody = AlertBody.model_validate(
         {
             "id": row.id,
@@ -296,7 +296,7 @@ def alert_body(row: AlertRow, *, shows_urls: bool) -> AlertBody:
 
 
 def alert_list(listing: AlertListing, next_key: str | None, *, shows_secrets: bool) -> AlertList:
-    """Return the JSON form of an account's alerts, or of a page of them."""
+    """Return the response body of an account's alerts, or of a page of alerts."""
     return AlertList(
         next_key=next_key,
         alerts=[alert_body(row, shows_urls=shows_secrets) for row in listing.alerts],

@@ -51,14 +51,14 @@ _NO_SECRET = "The account has no notification secret yet. It is generated with t
 
 @dataclass(frozen=True)
 class History:
-    """An account's trigger counts, and when they were read (Unix ms, UTC); None: never."""
+    """An account's trigger counts. ``read_ms`` is the time of reading (Unix ms, UTC), or None."""
 
     counts: Mapping[UUID, TriggerCount]
     read_ms: int | None
 
 
 class TriggerHistory:
-    """Reads trigger counts, and caches them for times when they cannot be read."""
+    """Reads trigger counts, and caches the counts for times when ClickHouse is unavailable."""
 
     def __init__(
         self,
@@ -67,7 +67,7 @@ class TriggerHistory:
         wait_seconds: float = _WAIT_SECONDS,
         now_ms: Callable[[], int] = lambda: time.time_ns() // 1_000_000,
     ) -> None:
-        """A call waits at most ``wait_seconds``; a later result is for the next call."""
+        """A call waits at most ``wait_seconds``. A later result is cached for the next call."""
         self._store = store
         self._wait_seconds = wait_seconds
         self._now_ms = now_ms
@@ -75,9 +75,9 @@ class TriggerHistory:
         self._reading: dict[UUID, asyncio.Task[None]] = {}
 
     async def get_counts(self, owner_id: UUID) -> History:
-        """Return an account's counts, or the cached ones if they cannot be read in time.
+        """Return an account's counts, or the cached counts if they cannot be read in time.
 
-        Never fails: alerts can be read and updated while ClickHouse is unavailable.
+        The call never fails, so that alerts can be read and updated without ClickHouse.
         """
         reading = self._reading.get(owner_id)
         if reading is None:
@@ -98,7 +98,7 @@ class TriggerHistory:
         except PlatestreamError as error:
             log.warning("trigger_counts_unavailable", error=repr(error))
         except Exception:
-            # Callers do not get the exceptions of this task.
+            # Exceptions of this task do not reach callers.
             log.exception("trigger_counts_failed")
         else:
             self._last[owner_id] = History(counts, self._now_ms())
@@ -107,7 +107,7 @@ class TriggerHistory:
 
 
 def all_fields(body: AlertUpdate) -> dict[str, Any]:
-    """Return all fields of an alert by column name; those not sent have their defaults."""
+    """Return all fields of an alert by column name. Fields that were not sent have defaults."""
     return _fields(body, AlertUpdate.model_fields)
 
 
@@ -129,9 +129,9 @@ def _fields(body: AlertUpdate, names: Iterable[str]) -> dict[str, Any]:
 
 
 class Alerts:
-    """The alerts of all accounts. Every call names the account or the caller.
+    """Manages alerts. Every call names the account or the caller.
 
-    An alert of another account is ApiError 404.
+    For an alert of another account, calls raise ApiError 404.
     """
 
     def __init__(
@@ -153,7 +153,7 @@ class Alerts:
         self._sends_email = sends_email
 
     async def list_all(self, owner_id: UUID) -> AlertListing:
-        """Return an account's alerts, newest first, with their trigger counts."""
+        """Return an account's alerts with trigger counts, newest first."""
         listing, history = await asyncio.gather(
             self._database.run(lambda session: self._rows.list_alerts(session, owner_id)),
             self._history.get_counts(owner_id),
@@ -167,7 +167,7 @@ class Alerts:
         )
 
     async def get(self, owner_id: UUID, alert_id: UUID) -> AlertRow:
-        """Return one of an account's alerts, with its trigger count."""
+        """Return an alert of an account, with the trigger count."""
         row = await self._database.run(lambda session: self._rows.find(session, owner_id, alert_id))
         return counted(require_found(row), await self._history.get_counts(owner_id))
 
@@ -179,7 +179,7 @@ class Alerts:
         """Create an alert.
 
         Raises:
-            ApiError: 400 for cameras of other accounts and for URLs, 409 for a limit.
+            ApiError: 400, a camera ID or URL is invalid; 409, the account has reached a limit.
         """
         await self._url_checker.check(
             outbound_urls(body.notifications), service_urls(body.notifications)
@@ -191,7 +191,8 @@ class Alerts:
         """Update the fields that were sent.
 
         Raises:
-            ApiError: 400 for cameras of other accounts and for URLs, 404; 409 for a limit.
+            ApiError: 400, a camera ID or URL is invalid; 404, the account has no such alert; 409,
+                the account has reached a limit.
         """
         await self._url_checker.check(
             outbound_urls(body.notifications), service_urls(body.notifications)
@@ -204,9 +205,9 @@ class Alerts:
     async def rotate_secret(
         self, owner_id: UUID, secret: str, overlap: timedelta
     ) -> datetime | None:
-        """Replace an account's notification secret; the previous one also signs for ``overlap``.
+        """Replace an account's notification secret. The previous secret also signs for ``overlap``.
 
-        Return until when it does, or None if it no longer signs.
+        Return the time until which the previous secret signs, or None if it no longer signs.
 
         Raises:
             ApiError: 404, the account has no secret yet.
@@ -241,10 +242,10 @@ class Alerts:
     ) -> AlertRow:
         fields, owner_id = sent_fields(body), caller.owner_id
         if changes_cost(fields):
-            # Before the alert, in the same order as a deletion of both.
+            # The account is locked before the alert, in the same order as when deleting both.
             lock_owner(session, owner_id)
         row = require_found(self._rows.lock(session, owner_id, alert_id))
-        # Cameras of the alert that have been deleted since can be sent back.
+        # Clients can send back cameras of the alert that have been deleted in the meantime.
         known = row.config.camera_ids
         check_cameras(session, owner_id, fields.get("camera_ids", ()), known=known)
         if "notifications" in fields:
@@ -266,16 +267,16 @@ def counted(row: AlertRow, history: History) -> AlertRow:
 def _with_names(
     fields: Mapping[str, Any], plates: Sequence[str], names: Mapping[str, str]
 ) -> Mapping[str, Any]:
-    """Return fields with the plate names that remain; ``plates`` and ``names`` are the stored ones.
+    """Return fields with the remaining plate names. ``plates`` and ``names`` are stored values.
 
     Raises:
-        ApiError: 400, with each name that was sent for a plate outside the list.
+        ApiError: 400, a name was sent for a plate that is not in the list (all are listed).
     """
     if fields.keys().isdisjoint({"plates", "plate_names"}):
         return fields
     plates = fields.get("plates", plates)
     faults = [
-        FieldFault(f"plateNames.{plate}", "is not an entry of plates")
+        FieldFault(f"plateNames.{plate}", "must be one of the plates")
         for plate in unlisted(plates, fields.get("plate_names", {}))
     ]
     if faults:
@@ -286,10 +287,10 @@ def _with_names(
 def check_cameras(
     session: Session, owner_id: UUID, wanted: Sequence[UUID], *, known: Collection[UUID] = ()
 ) -> None:
-    """Check that the cameras of an alert belong to its account.
+    """Check that the cameras of an alert belong to the alert's account.
 
     Raises:
-        ApiError: 400, with each camera that does not.
+        ApiError: 400, cameras do not belong to the account (all are listed).
     """
     unknown = unknown_cameras(session, owner_id, set(wanted) - set(known))
     faults = [
