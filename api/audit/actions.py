@@ -1,4 +1,4 @@
-"""Actions that the service writes to the audit log. Triggers log changes of rows."""
+"""Defines the actions that the service itself logs. Database triggers log changes of rows."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -11,7 +11,7 @@ from api.actors import SERVICE, Action, Actor, current_actor
 
 @dataclass(frozen=True)
 class ActionSubject:
-    """The resource that an action is about, as it was named then."""
+    """The resource of an action, with the resource's name at that time."""
 
     kind: str
     id: UUID | None = None
@@ -34,5 +34,5 @@ class AuditAction:
 def current_action(
     owner_id: UUID, action: Action, subject: ActionSubject | None = None, **parameters: Any
 ) -> AuditAction:
-    """Return an action of the current request's caller, or of the service outside of requests."""
+    """Return an action whose actor is the caller or, outside a request, the service."""
     return AuditAction(owner_id, action, current_actor() or SERVICE, subject, parameters)

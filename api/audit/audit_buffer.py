@@ -27,7 +27,7 @@ log = structlog.get_logger()
 
 _LOST_METRIC: Final[str] = "platestream_api_audit_entries_lost_total"
 AGAIN_SECONDS = 600.0
-"""Time in which a repeated action of the same caller is logged once."""
+"""Time within which a repeated action of the same caller is logged only once."""
 
 _CAPACITY = 10_000
 _BATCH = 1_000
@@ -41,7 +41,7 @@ _Likeness = tuple[UUID, UUID | None, str | None, Action, object, tuple[tuple[str
 
 
 def audited_parameters(query: Iterable[tuple[str, str]]) -> dict[str, str]:
-    """Return the query parameters that an entry contains: filters, but not paging."""
+    """Return the query parameters to log: filters, but no paging parameters."""
     return {
         name: _UNCLEAN.sub("", value)[:_MAX_CHARACTERS]
         for name, value in query
@@ -50,10 +50,10 @@ def audited_parameters(query: Iterable[tuple[str, str]]) -> dict[str, str]:
 
 
 class AuditBuffer(Collector):
-    """Actions that wait to be written to the audit log, in batches.
+    """Buffers actions, and writes them to the audit log in batches.
 
-    Actions beyond the capacity are lost, and counted in an entry and a metric. If the process is
-    killed, all waiting actions are lost.
+    Actions beyond the capacity are lost, and are counted in an entry and a metric. If the process
+    is killed, all waiting actions are lost.
     """
 
     def __init__(
@@ -64,7 +64,7 @@ class AuditBuffer(Collector):
         capacity: int = _CAPACITY,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """``capacity``: maximum number of waiting actions. ``clock`` returns seconds."""
+        """``capacity`` is the maximum number of waiting actions. ``clock`` returns seconds."""
         self._database = database
         self._hashes = hashes
         self._capacity = capacity
@@ -75,9 +75,9 @@ class AuditBuffer(Collector):
         self._noted: LRUCache[_Likeness, float] = LRUCache(capacity)
 
     def add(self, action: AuditAction) -> None:
-        """Queue an action, unless the caller has done the same within ``AGAIN_SECONDS``.
+        """Queue an action, unless the caller did the same within the last ``AGAIN_SECONDS``.
 
-        Every rejected password is logged, because their number matters. The plate in the
+        Every rejected password is logged, because the number of attempts matters. A plate in the
         parameters is masked and hashed.
         """
         action = replace(
@@ -94,7 +94,7 @@ class AuditBuffer(Collector):
         self._waiting.append(action)
 
     async def sweep(self) -> int:
-        """Write all waiting actions; return how many could not be written.
+        """Write all waiting actions. Return the number of actions that could not be written.
 
         Raises:
             DependencyUnavailableError: PostgreSQL does not respond. The actions stay queued.
@@ -111,7 +111,7 @@ class AuditBuffer(Collector):
                 await self.sweep()
 
     def collect(self) -> Iterable[CounterMetricFamily]:
-        """Return the counter of actions without an entry."""
+        """Yield the counter of actions that are missing from the audit log."""
         counter = CounterMetricFamily(_LOST_METRIC, "Actions missing from the audit log.")
         counter.add_metric((), self._lost_total)
         yield counter
@@ -145,6 +145,6 @@ def _incomplete(owner_id: UUID, count: int) -> AuditAction:
 
 def _likeness(action: AuditAction) -> _Likeness:
     actor, parameters = action.actor, tuple(sorted(action.parameters.items()))
-    # By network, as in rate limits: an IPv6 household has an endless supply of addresses.
+    # Compared by network, as in rate limits: an IPv6 household has a vast number of addresses.
     address = None if actor.address is None else counted_by(actor.address)
     return action.owner_id, actor.id, address, action.action, action.subject, parameters

@@ -1,7 +1,7 @@
-"""The audit log in PostgreSQL.
+"""Reads and writes the audit log in PostgreSQL.
 
-Triggers write entries for changed rows. They reject changes of entries, also by this process,
-except for deletions in two modes: ``retention`` and ``account``.
+Database triggers write entries for changed rows, and reject changes of entries, even by this
+process. Deletions are accepted in two modes: ``retention`` and ``account``.
 """
 
 from collections.abc import Collection, Iterator, Sequence
@@ -26,10 +26,10 @@ _BATCH = 5_000
 
 @dataclass(frozen=True)
 class AuditFilter:
-    """A filter of an account's entries; None: any.
+    """A filter for an account's entries. A field that is None matches all entries.
 
-    ``action`` can be the first part alone. ``actor`` is an ID, an email address or the name of an
-    API key, ``subject`` the ID of the resource, ``plate`` a complete plate in any spelling.
+    ``action`` is an action or its first part. ``actor`` is an ID, an email address or the name of
+    an API key. ``subject`` is the ID of a resource. ``plate`` is a complete plate in any spelling.
     """
 
     owner_id: UUID
@@ -48,9 +48,9 @@ def list_entries(
     after: tuple[datetime, UUID] | None,
     limit: int,
 ) -> Sequence[AuditEntry]:
-    """Return entries, newest first, after the time and ID ``after``.
+    """Return entries, newest first, starting after the time and ID ``after``.
 
-    ``plate_hashes`` are those of the filter's plate, if it has one.
+    ``plate_hashes`` are the hashes of the filter's plate, if the filter has a plate.
     """
     found = _conditions(select(AuditEntry), wanted)
     if wanted.plate is not None:
@@ -85,7 +85,7 @@ def _is_actor(text: str) -> ColumnElement[bool]:
 
 
 def write_actions(session: Session, actions: Collection[AuditAction]) -> None:
-    """Write entries for the actions in existing accounts. Repeating a call adds no duplicates."""
+    """Write entries for actions in existing accounts. A repeated call adds no duplicates."""
     owners = {action.owner_id for action in actions}
     existing = set(
         session.scalars(
@@ -98,7 +98,7 @@ def write_actions(session: Session, actions: Collection[AuditAction]) -> None:
 
 
 def delete_expired_entries(session: Session, before: datetime) -> int:
-    """Delete up to 5,000 entries older than ``before``; return how many."""
+    """Delete up to 5,000 entries older than ``before``, and return their number."""
     old = select(AuditEntry.id).where(AuditEntry.at < before).order_by(AuditEntry.at).limit(_BATCH)
     with _delete_mode(session, "retention"):
         deletion = delete(AuditEntry).where(AuditEntry.id.in_(old)).returning(AuditEntry.id)
@@ -113,7 +113,7 @@ def delete_account_entries(session: Session, owner_id: UUID) -> None:
 
 @contextmanager
 def _delete_mode(session: Session, name: str) -> Iterator[None]:
-    """Make the trigger accept deletions in this mode within the block."""
+    """Make the database trigger accept deletions in this mode within the block."""
     session.execute(select(func.set_config(_DELETE_MODE, name, True)))
     yield
     session.execute(select(func.set_config(_DELETE_MODE, "", True)))

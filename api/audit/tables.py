@@ -1,4 +1,4 @@
-"""The table of the audit log. Triggers of other tables write to it; entries cannot be changed."""
+"""Defines the audit log's table. Triggers of other tables write entries. Entries are immutable."""
 
 from datetime import datetime
 from typing import Any
@@ -14,16 +14,16 @@ _EMPTY = text("'{}'::jsonb")
 
 
 class AuditEntry(Base):
-    """An action in an account, with the names of that time.
+    """An action in an account, with the names at that time.
 
-    ``changes`` are columns with their values before and after, ``parameters`` those of the request.
-    Plates in both are masked; ``parameters`` has their hashes. ``owner_id`` is not a foreign key.
+    ``changes`` contains columns with values before and after; ``parameters`` is from the request.
+    Plates are masked in both; ``parameters`` has their hashes. ``owner_id`` is not a foreign key.
     """
 
     __tablename__ = "audit_entries"
     __table_args__ = (
         Index("ix_audit_entries_owner_id_at_id", "owner_id", "at", "id"),
-        # One for each filter: without it, a search for a rare value reads all entries.
+        # Each filter has an index. Without it, a search for a rare value would read all entries.
         Index(
             "ix_audit_entries_owner_id_action_at",
             *("owner_id", "action", "at"),

@@ -1,4 +1,4 @@
-"""``/api/audit``."""
+"""Serves ``/api/audit``."""
 
 from typing import Annotated
 

@@ -1,4 +1,4 @@
-"""JSON of the audit log, and the query parameters of its list."""
+"""Defines the query parameters and the response body of the audit log."""
 
 from collections.abc import Mapping
 from typing import Annotated, Any, Final
@@ -31,7 +31,7 @@ _FIELDS: Final[Mapping[str, str]] = {
     "key_hash": "key",
     "delta": "credits",
 }
-"""Fields by column, where the field's name is not the column's in camel case."""
+"""JSON field names by column, where the field's name is not the column name in camel case."""
 
 
 class AuditQuery(BaseModel):
@@ -60,7 +60,7 @@ class AuditQuery(BaseModel):
     last_key: str | None = Field(default=None, alias="lastKey", description="Previous `nextKey`.")
 
     def wanted(self, owner_id: UUID) -> AuditFilter:
-        """Return the filter of an account's entries."""
+        """Return the filter for an account's entries."""
         return AuditFilter(
             owner_id,
             from_unix_ms_if_any(self.from_ms),
@@ -99,7 +99,7 @@ class AuditSubject(ResponseModel):
 
 
 class AuditChange(ResponseModel):
-    """A changed field. Values are absent if they are secret, very long, or plates of a list."""
+    """A changed field. Values that are secret, very long or plates of a list are omitted."""
 
     field: str = Field(description="Name of the changed field.", examples=["name"])
     before: Any = Field(
@@ -157,7 +157,7 @@ class AuditEntryList(ResponseModel):
 
 
 def entry_body(entry: AuditEntry) -> AuditEntryBody:
-    """Return the JSON form of an entry."""
+    """Return the response body of an entry."""
     subject = None
     if entry.subject_kind is not None:
         subject = AuditSubject(
@@ -182,7 +182,7 @@ def entry_body(entry: AuditEntry) -> AuditEntryBody:
 
 
 def field_changes(columns: Mapping[str, Mapping[str, Any]]) -> list[AuditChange]:
-    """Return changes under the names of the API's fields. Several columns can be one field."""
+    """Return changes by JSON field name. Several columns can belong to one field."""
     by_field: dict[str, dict[str, Any]] = {}
     for column, values in sorted(columns.items()):
         by_field.setdefault(_FIELDS.get(column, to_camel(column)), {}).update(values)

@@ -1,4 +1,4 @@
-"""Lists the audit log, and deletes expired entries."""
+"""Lists entries of the audit log, and deletes expired entries."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -22,14 +22,14 @@ _MICROSECOND: Final = timedelta(microseconds=1)
 
 @dataclass(frozen=True)
 class AuditPage:
-    """A page of the audit log, and the cursor of the next one; None on the last page."""
+    """A page of the audit log. ``next_key`` is the next page's cursor, or None on the last page."""
 
     entries: Sequence[AuditEntry]
     next_key: str | None
 
 
 class AuditLog:
-    """The entries of all accounts. Every call names the account."""
+    """Reads and expires audit log entries. Every call names the account."""
 
     def __init__(
         self,
@@ -48,10 +48,10 @@ class AuditLog:
         self._next_ms = 0
 
     async def page(self, wanted: AuditFilter, limit: int, last_key: str | None) -> AuditPage:
-        """Return one page, newest first.
+        """Return one page of entries, newest first.
 
         Raises:
-            ApiError: 400, the cursor belongs to another list or filter.
+            ApiError: 400, the cursor belongs to a different list or filter.
         """
         after = None if last_key is None else self._parse_key(wanted, last_key)
         hashes = self._hashes.under_all_keys(wanted.owner_id, wanted.plate or "")
@@ -61,14 +61,14 @@ class AuditLog:
         if len(found) <= limit:
             return AuditPage(found, None)
         last = found[limit - 1]
-        # In microseconds, as many entries can have the same millisecond.
+        # The position is in microseconds, because many entries can have the same millisecond.
         position = RecognitionCursor((last.at - _EPOCH) // _MICROSECOND, last.id)
         return AuditPage(found[:limit], self._sealer.seal(wanted, position))
 
     async def sweep(self) -> int:
-        """Delete expired entries, up to 5,000 per sweep, and return how many.
+        """Delete expired entries, up to 5,000 per sweep, and return the number of deleted entries.
 
-        Once none is left, the next check is an hour later.
+        When no expired entries are left, the next check is an hour later.
 
         Raises:
             DependencyUnavailableError: PostgreSQL does not respond.

@@ -1,4 +1,4 @@
-"""``/api/credits``."""
+"""Serves ``/api/credits``."""
 
 from typing import Annotated
 
@@ -15,7 +15,7 @@ from api.security.permissions import Scope, requires
 
 
 class LedgerEntryBody(ResponseModel):
-    """One transaction in the credit ledger."""
+    """A transaction in the credit ledger."""
 
     delta: int = Field(description="Credits added, or deducted (negative).", examples=[-1])
     balance: int = Field(
@@ -27,7 +27,7 @@ class LedgerEntryBody(ResponseModel):
 
 
 class CreditsBody(ResponseModel):
-    """The balance and the most recent transactions, newest first."""
+    """The credit balance and the most recent transactions, newest first."""
 
     credits: int = Field(ge=0, description="Credits available.", examples=[9999])
     ledger: list[LedgerEntryBody] = Field(description="Most recent transactions, newest first.")

@@ -1,4 +1,4 @@
-"""Returns the credit balance and the ledger."""
+"""Returns an account's credit balance and ledger."""
 
 from collections.abc import Sequence
 from uuid import UUID
@@ -13,7 +13,7 @@ _LEDGER_ROWS = 20
 
 
 class Credits:
-    """The credits of all accounts."""
+    """Reads credits. Every call names the account."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
