@@ -1,4 +1,4 @@
-"""Hourly counts of a camera's frames and vehicles, and cameras with less activity than usual."""
+"""Reads hourly counts of frames and vehicles, and finds cameras with low activity."""
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping
@@ -20,21 +20,21 @@ WEEK_MS: Final = 7 * 24 * HOUR_MS
 WEEKS: Final = 4
 _MIN_WEEKS: Final = 3
 _MIN_USUAL: Final = 20
-"""At 20 per hour, one in 200 normal hours has only half by chance; with fewer, more hours do."""
+"""At 20 per hour, one in 200 normal hours has half as many by chance; with fewer, more hours do."""
 
 DEFAULT_HOURS: Final = 24
 MAX_HOURS: Final = 7 * 24
 
 _LATE_MS: Final = 5 * 60_000
-"""Time until the last minutes of an hour are stored."""
+"""Time after the end of an hour until all its minutes are stored."""
 _LOW_RATIO: Final = 0.5
 
 
 @dataclass(frozen=True)
 class FunnelHour:
-    """A camera's hour that starts at ``start_ms`` (Unix ms, UTC).
+    """An hour of a camera, starting at ``start_ms`` (Unix ms, UTC).
 
-    ``usual`` is the typical number of vehicles in this hour of the week; None: too little data.
+    ``usual`` is the typical number of vehicles in this hour of the week, if there is enough data.
     """
 
     start_ms: int
@@ -43,7 +43,7 @@ class FunnelHour:
 
 
 class CameraFunnels:
-    """The hourly counts of all cameras."""
+    """Reads hourly counts of cameras."""
 
     def __init__(self, store: ClickHouseStore, now_ms: Callable[[], int]) -> None:
         """``now_ms`` is the clock (Unix ms)."""
@@ -53,10 +53,10 @@ class CameraFunnels:
     async def get_funnel(
         self, owner_id: UUID, camera_id: UUID, from_ms: int | None, to_ms: int | None
     ) -> tuple[FunnelHour, ...]:
-        """Return the hours of a camera that overlap a time range, oldest first; by default 24.
+        """Return the hours of a camera that overlap a time range (24 by default), oldest first.
 
         Raises:
-            ApiError: 400, the range is empty or too long.
+            ApiError: 400, the time range is empty or too long.
         """
         end_ms = self._now_ms() if to_ms is None else to_ms
         begin_ms = end_ms - DEFAULT_HOURS * HOUR_MS if from_ms is None else from_ms
@@ -73,9 +73,9 @@ class CameraFunnels:
 
 
 def usual(counts: Mapping[int, FrameCounts], start_ms: int) -> int | None:
-    """Return the average number of vehicles reported in the same hour of the four weeks before.
+    """Return the average number of vehicles reported in the same hour of the previous four weeks.
 
-    None if fewer than three of these hours have counts, or if the average is below 20.
+    Return None if fewer than three of these hours have counts, or if the average is below 20.
     """
     before = [counts.get(start_ms - week * WEEK_MS) for week in range(1, WEEKS + 1)]
     reported = [each.reported for each in before if each is not None]
@@ -86,7 +86,7 @@ def usual(counts: Mapping[int, FrameCounts], start_ms: int) -> int | None:
 
 
 class LowActivityCameras(Collector):
-    """Checks the last full hour, once an hour. Cameras without any counts in it are offline."""
+    """Checks the last full hour, once an hour. Cameras without counts are offline, and skipped."""
 
     def __init__(
         self, store: ClickHouseStore, now_ms: Callable[[], int], *, max_cameras: int
@@ -99,7 +99,7 @@ class LowActivityCameras(Collector):
         self._ratios: tuple[tuple[UUID, float], ...] = ()
 
     async def sweep(self) -> int:
-        """Check the last full hour, unless this has been done.
+        """Check the last full hour, unless it has already been checked.
 
         Raises:
             TransientError: ClickHouse is unavailable or busy.
@@ -113,7 +113,7 @@ class LowActivityCameras(Collector):
         return 0
 
     def collect(self) -> Iterable[GaugeMetricFamily]:
-        """Return the gauge of the least active cameras, each by its ID, and of the others."""
+        """Yield the activity ratios of the least active cameras, and one ratio for the others."""
         metric = METRICS["platestream_api_camera_activity_ratio"]
         family = GaugeMetricFamily(metric.name, metric.rise, labels=metric.labels)
         own, others = self._ratios[: self._max_cameras], self._ratios[self._max_cameras :]
@@ -124,7 +124,7 @@ class LowActivityCameras(Collector):
         yield family
 
     async def _low_activity(self, start_ms: int) -> tuple[tuple[UUID, float], ...]:
-        """Return the cameras with low activity in an hour, with their ratios, lowest first."""
+        """Return the cameras with low activity in an hour, with activity ratios, lowest first."""
         wanted = [start_ms - week * WEEK_MS for week in range(WEEKS + 1)]
         cameras: defaultdict[UUID, dict[int, FrameCounts]] = defaultdict(dict)
         for hour in await self._store.reported_hours(wanted):

@@ -21,9 +21,9 @@ log = structlog.get_logger()
 
 _COMMAND: Final = (sys.executable, "-m", "ingest.probe")
 _SECONDS: Final = 20.0
-"""The process times out after 12 s; the rest allows for its start."""
+"""The process itself times out after 12 s. The rest is for starting the process."""
 CONCURRENT_PROBES: Final = 2
-"""Concurrent tests of one API process, over all accounts. Each can use 1 GiB of memory."""
+"""Maximum number of concurrent tests per API process. Each test can use 1 GiB of memory."""
 _WAITING: Final = 8
 _RETRY_AFTER_SECONDS: Final = 5
 _PASSED_ON: Final = ("PATH", "PYTHONPATH", "LD_LIBRARY_PATH", "HOME", "LANG")
@@ -31,7 +31,7 @@ _FAILED: Final = "The stream URL could not be tested: timeout, or the video cann
 
 
 class ProbeResult(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
-    """Result of a test: a frame size in pixels, or an error code and message."""
+    """Result of a stream URL test: a frame size in pixels, or an error code and message."""
 
     code: str | None = None
     error: str | None = None
@@ -42,14 +42,14 @@ class ProbeResult(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
 
 @dataclass(frozen=True)
 class ProbedStream:
-    """Result of a test, and the first image (JPEG); empty if there is none."""
+    """Result of a stream URL test. ``image`` is the first image (JPEG), or empty."""
 
     result: ProbeResult
     image: bytes
 
 
 class CameraProbe:
-    """Tests stream URLs: a few concurrently, and one per account."""
+    """Tests a few stream URLs concurrently, but only one per account at a time."""
 
     def __init__(self, settings: CameraAddressSettings) -> None:
         """``settings`` define the allowed addresses and the trusted certificates."""
@@ -58,10 +58,10 @@ class CameraProbe:
         self._owners: set[UUID] = set()
 
     async def probe(self, owner_id: UUID, address: str) -> ProbedStream:
-        """Test a stream URL, whose syntax has been checked.
+        """Test a stream URL whose syntax has been checked.
 
         Raises:
-            ApiError: 429, a test of the account is running, or too many are waiting.
+            ApiError: 429, the account is already running a test, or too many tests are waiting.
         """
         if owner_id in self._owners or len(self._owners) >= _WAITING:
             raise ApiError(
@@ -107,7 +107,7 @@ def _probed_stream(output: bytes, status: int | None) -> ProbedStream:
 
 
 def _environment(settings: CameraAddressSettings) -> Mapping[str, str]:
-    """Return the environment of the process: the rules for addresses, and no secrets."""
+    """Return the environment of the process, with the rules for addresses but without secrets."""
     given = {name: os.environ[name] for name in _PASSED_ON if name in os.environ}
     for variable, field in CameraAddressSettings.environment_names().items():
         given[variable] = _text(getattr(settings, field))

@@ -1,6 +1,6 @@
-"""Cameras in PostgreSQL. Each change is written together with its record for the ingest workers.
+"""Stores cameras in PostgreSQL, together with the records of changes for the ingest workers.
 
-A camera's subscription costs credits for each 30 days; the unused share is refunded.
+A camera's subscription costs credits for each 30 days. The unused share is refunded.
 """
 
 from collections.abc import Collection
@@ -32,7 +32,7 @@ _BATCH_SIZE = 100
 
 @dataclass(frozen=True)
 class Subscription:
-    """The last payment for a camera, and the end of its period; empty if none was ever due."""
+    """The last payment for a camera, and the end of the paid period, if a payment was ever due."""
 
     credits: int = 0
     paid_until: datetime | None = None
@@ -52,7 +52,7 @@ class Subscription:
 def renewed(subscription: Subscription, price: int, now: datetime) -> Subscription:
     """Return the subscription after ``price`` credits were paid for another period.
 
-    It continues from the end of the last period, unless the new one would then end in the past.
+    The period starts at the end of the last period, or now if it would otherwise end in the past.
     """
     since = subscription.paid_until
     start = since if since is not None and since + PERIOD > now else now
@@ -62,12 +62,12 @@ def renewed(subscription: Subscription, price: int, now: datetime) -> Subscripti
 def reserve_first(
     session: Session, owner_id: UUID, price: int, lease: timedelta
 ) -> Reservation | None:
-    """Reserve the price of a new camera; None if the balance is too low."""
+    """Reserve the price of a new camera. Return None if the balance is too low."""
     return credits_repository.reserve(session, owner_id, price, datetime.now(UTC) + lease)
 
 
 def settle_first(session: Session, camera_id: UUID, reservation: Reservation) -> bool:
-    """Debit what was reserved for a camera; False if the reservation has been released."""
+    """Debit the reserved price of a camera. Return False if the reservation has been released."""
     if credits_repository.settle(session, reservation, _REASON) is None:
         return False
     camera = session.get_one(Camera, camera_id)
@@ -76,7 +76,7 @@ def settle_first(session: Session, camera_id: UUID, reservation: Reservation) ->
 
 
 def pay(session: Session, camera_id: UUID, price: int) -> bool:
-    """Pay for another period of a locked camera; False if the balance is too low."""
+    """Pay for another period of a locked camera. Return False if the balance is too low."""
     camera = session.get_one(Camera, camera_id)
     after = credits_repository.insert_entry(
         session, camera.owner_id, delta=-price, kind=EntryKind.DEBIT, reason=_REASON
@@ -89,7 +89,7 @@ def pay(session: Session, camera_id: UUID, price: int) -> bool:
 
 
 def refund_unused(session: Session, owner_id: UUID, subscription: Subscription) -> int:
-    """Refund the unused share of a deleted camera's subscription, and return it."""
+    """Refund the unused credits of a deleted camera's subscription, and return their number."""
     unused = subscription.unused_credits(datetime.now(UTC))
     if unused:
         credits_repository.insert_entry(
@@ -103,9 +103,9 @@ def refund_unused(session: Session, owner_id: UUID, subscription: Subscription) 
 
 
 def renew_due(session: Session, price: int) -> int:
-    """Pay for cameras whose period has ended; disable those that cannot be paid for.
+    """Pay for cameras whose paid period has ended. Disable cameras that cannot be paid for.
 
-    Return how many there were.
+    Return the number of cameras whose period had ended.
     """
     now = datetime.now(UTC)
     due = session.scalars(
@@ -140,9 +140,9 @@ def _set(camera: Camera, subscription: Subscription) -> None:
 
 @dataclass(frozen=True)
 class CameraValues:
-    """The fields of a camera that clients can set, as they are stored.
+    """The fields of a camera that clients can set, in stored form.
 
-    ``identifier_derived``: the identifier follows the stream URL.
+    ``identifier_derived``: the identifier is derived from the stream URL and changes with it.
     """
 
     name: str
@@ -172,7 +172,7 @@ class CameraRow:
 
 @dataclass(frozen=True)
 class CameraCondition:
-    """The state of a camera, as reported by its ingest worker."""
+    """The state of a camera, as reported by the camera's ingest worker."""
 
     state: CameraState
     last_seen_at: datetime | None = None
@@ -184,7 +184,7 @@ class CameraCondition:
 
 @dataclass(frozen=True)
 class CameraView:
-    """A camera as shown in responses: the row and its condition."""
+    """A camera as shown in responses: the stored row and the current condition."""
 
     row: CameraRow
     condition: CameraCondition
@@ -213,18 +213,18 @@ def list_all_cameras(session: Session) -> list[CameraRow]:
 
 
 def existing_cameras(session: Session, camera_ids: Collection[UUID]) -> frozenset[UUID]:
-    """Return those cameras that exist in any account, including unconfirmed ones."""
+    """Return the IDs that belong to cameras of any account, including unconfirmed cameras."""
     return frozenset(session.scalars(select(Camera.id).where(Camera.id.in_(camera_ids))))
 
 
 def find_camera(session: Session, owner_id: UUID, camera_id: UUID) -> CameraRow | None:
-    """Return one of an account's cameras."""
+    """Return a camera of an account, or None if it does not exist."""
     camera = session.scalar(select(Camera).where(*_visible(owner_id, camera_id)))
     return None if camera is None else _row(camera)
 
 
 def count_cameras(session: Session, owner_id: UUID) -> int:
-    """Return the number of an account's cameras, including unconfirmed ones."""
+    """Return the number of an account's cameras, including unconfirmed cameras."""
     owned = select(func.count()).select_from(Camera).where(Camera.owner_id == owner_id)
     return session.scalar(owned) or 0
 
@@ -232,7 +232,7 @@ def count_cameras(session: Session, owner_id: UUID) -> int:
 def frames_per_second(session: Session, owner_id: UUID, default: float) -> float:
     """Return the total sampling rate of an account's enabled cameras, in frames per second.
 
-    ``default`` is the rate of cameras that do not set one.
+    ``default`` is the sampling rate of cameras without their own setting.
     """
     total = select(func.sum(func.coalesce(Camera.sample_fps, default)))
     found = session.scalar(total.where(Camera.owner_id == owner_id, Camera.enabled))
@@ -240,7 +240,7 @@ def frames_per_second(session: Session, owner_id: UUID, default: float) -> float
 
 
 def insert_camera(session: Session, owner_id: UUID, values: CameraValues) -> CameraRow:
-    """Insert a camera, hidden until :func:`confirm_camera`, and publish it.
+    """Insert and publish a camera. The camera is hidden until :func:`confirm_camera`.
 
     Raises:
         DuplicateIdentifierError: the account has a camera with this identifier.
@@ -251,7 +251,7 @@ def insert_camera(session: Session, owner_id: UUID, values: CameraValues) -> Cam
 
 
 def confirm_camera(session: Session, camera_id: UUID) -> bool:
-    """Make a camera visible; False if a sweep has deleted it."""
+    """Make a camera visible. Return False if a sweep has deleted the camera."""
     confirmed = session.scalar(
         update(Camera).where(Camera.id == camera_id).values(confirmed=True).returning(Camera.id)
     )
@@ -259,13 +259,13 @@ def confirm_camera(session: Session, camera_id: UUID) -> bool:
 
 
 def lock_camera(session: Session, owner_id: UUID, camera_id: UUID) -> CameraRow | None:
-    """Return one of an account's cameras, locked until the transaction ends."""
+    """Return a camera of an account, or None, and lock it until the transaction ends."""
     camera = session.scalar(select(Camera).where(*_visible(owner_id, camera_id)).with_for_update())
     return None if camera is None else _row(camera)
 
 
 def change_camera(session: Session, camera_id: UUID, values: CameraValues) -> CameraRow:
-    """Write ``values`` to a locked camera and publish it.
+    """Write ``values`` to a locked camera, and publish the camera.
 
     Raises:
         DuplicateIdentifierError: the account has another camera with this identifier.
@@ -279,9 +279,9 @@ def change_camera(session: Session, camera_id: UUID, values: CameraValues) -> Ca
 
 
 def delete_camera(session: Session, owner_id: UUID, camera_id: UUID) -> Subscription | None:
-    """Delete one of an account's cameras and publish the deletion; None if there is none.
+    """Delete a camera of an account and publish the deletion.
 
-    Return its subscription.
+    Return the camera's subscription, or None if the camera does not exist.
     """
     row = lock_camera(session, owner_id, camera_id)
     if row is None or not _delete(session, Camera.id == camera_id):
@@ -290,17 +290,17 @@ def delete_camera(session: Session, owner_id: UUID, camera_id: UUID) -> Subscrip
 
 
 def delete_unconfirmed_camera(session: Session, camera_id: UUID) -> None:
-    """Delete a camera that no worker has accepted."""
+    """Delete a camera that no ingest worker has accepted."""
     _delete(session, Camera.id == camera_id, ~Camera.confirmed)
 
 
 def delete_stale_unconfirmed(session: Session, before: datetime) -> int:
-    """Delete the cameras of calls that crashed while they waited for a worker."""
+    """Delete unconfirmed cameras of calls that crashed while waiting for an ingest worker."""
     return _delete(session, ~Camera.confirmed, Camera.created_at < before)
 
 
 def delete_owner_cameras(session: Session, owner_id: UUID) -> int:
-    """Delete all cameras of an account and publish the deletions; return how many there were."""
+    """Delete all cameras of an account, publish the deletions, and return their number."""
     return _delete(session, Camera.owner_id == owner_id)
 
 
@@ -316,7 +316,7 @@ def _visible(owner_id: UUID, camera_id: UUID) -> tuple[Any, ...]:
 
 
 def _written(session: Session, camera: Camera) -> CameraRow:
-    """Write the row to the database, then its record to the outbox."""
+    """Write the row of a camera to the database, then the record to the outbox."""
     try:
         session.flush()
     except IntegrityError as error:
@@ -330,7 +330,7 @@ def _written(session: Session, camera: Camera) -> CameraRow:
 
 
 def _columns(values: CameraValues) -> dict[str, Any]:
-    """Return the values by column. Fields and columns have the same names; zones are JSON."""
+    """Return the values by column name. Columns are named like the fields; zones are JSON."""
     columns = {field.name: getattr(values, field.name) for field in fields(values)}
     return {**columns, "zones": msgspec.to_builtins(values.zones)}
 

@@ -1,4 +1,4 @@
-"""``/api/cameras``."""
+"""Serves ``/api/cameras``."""
 
 from typing import Annotated
 
@@ -66,7 +66,7 @@ async def list_cameras(
 )
 @requires(Scope.CAMERAS_WRITE, BodyKind.JSON)
 async def create_camera(cameras: CamerasDep, caller: Caller, body: CameraCreate) -> CameraAnswer:
-    """Creates a camera. Responds once an ingest worker has accepted it, within 5 seconds."""
+    """Creates a camera. Waits up to 5 seconds until an ingest worker has accepted the camera."""
     view = await cameras.create(caller.owner_id, body)
     return CameraAnswer(camera=camera_body(view))
 
@@ -93,7 +93,7 @@ async def get_camera_funnel(
     id: ResourceId,
     query: Annotated[FunnelQuery, Query()],
 ) -> CameraFunnel:
-    """Returns hourly counts of frames, plates and vehicles: 24 hours by default, at most 168."""
+    """Returns hourly counts of frames, plates and vehicles: by default 24 hours, at most 168."""
     await cameras.require(caller.owner_id, id)
     return funnel_body(await funnels.get_funnel(caller.owner_id, id, query.from_ms, query.to_ms))
 
@@ -107,9 +107,9 @@ async def get_camera_funnel(
 async def test_camera(
     cameras: CamerasDep, probe: ProbeDep, caller: Caller, body: CameraTest
 ) -> CameraTestAnswer:
-    """Connects to a stream URL and waits up to 20 s for the first image; if none arrives, says why.
+    """Connects to a stream URL and returns the first image, or an error after at most 20 s.
 
-    The connection is made from the API server. Nothing is stored. One test per account at a time.
+    The API server makes the connection. Nothing is stored. An account can run one test at a time.
     """
     address = await cameras.address_to_test(caller.owner_id, body)
     return camera_test_answer(await probe.probe(caller.owner_id, address))
@@ -129,11 +129,10 @@ async def test_camera(
 async def update_camera(
     cameras: CamerasDep, caller: Caller, id: ResourceId, body: CameraUpdate
 ) -> CameraAnswer:
-    """Updates the fields that are sent.
+    """Updates the fields that are sent. Other fields keep their values.
 
-    Others keep their values. `***` in `rtspUrl` keeps the password.
-
-    The password must be sent if the scheme, host, port or user name changes.
+    `***` in `rtspUrl` keeps the stored password. If the scheme, host, port or user name changes,
+    the password must be sent.
     """
     view = await cameras.update(caller.owner_id, id, body)
     return CameraAnswer(camera=camera_body(view))
@@ -144,6 +143,6 @@ async def update_camera(
 )
 @requires(Scope.CAMERAS_WRITE)
 async def delete_camera(cameras: CamerasDep, caller: Caller, id: ResourceId) -> CameraDeleted:
-    """Stops and deletes the camera, and refunds the unused part of its subscription."""
+    """Stops and deletes a camera, and refunds the unused part of the camera's subscription."""
     refunded = await cameras.delete(caller.owner_id, id)
     return CameraDeleted(credits_refunded=refunded)

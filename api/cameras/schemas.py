@@ -1,4 +1,4 @@
-"""JSON of the cameras resource."""
+"""Defines the request and response bodies of cameras."""
 
 import base64
 from typing import Annotated
@@ -69,7 +69,7 @@ def _stream_address(text: str) -> str:
 
 
 class PointBody(RequestModel):
-    """A point in fractions (0 to 1) of the frame's width and height, from the top left."""
+    """A point, in fractions (0 to 1) of the frame's width and height, from the top-left corner."""
 
     x: Annotated[float, Field(ge=0, le=1), BeforeValidator(json_number)] = Field(
         description="Distance from the left edge.", examples=[0.25]
@@ -175,7 +175,7 @@ class CameraTestBody(ResponseModel):
 
 
 class CameraTestAnswer(ResponseModel):
-    """The test result. It is not stored."""
+    """The result of a stream URL test. The result is not stored."""
 
     test: CameraTestBody = Field(description="Result of the test.")
 
@@ -200,7 +200,7 @@ _ShownFps = Annotated[
 
 
 class CameraBody(ResponseModel):
-    """A camera. Passwords in its URLs are masked as `***`."""
+    """A camera. Passwords in URLs are masked as `***`."""
 
     id: str = Field(
         description="ID of the camera.", examples=["0199c2b4-6f0a-7c3e-9a51-2d8c5b7e4f10"]
@@ -265,7 +265,7 @@ class CameraList(ResponseModel):
 
 
 class CameraDeleted(ResponseModel):
-    """Result of a deletion, including the credits refunded."""
+    """Result of deleting a camera, with the refunded credits."""
 
     credits_refunded: int = Field(
         ge=0, description="Credits refunded for the unused part of the subscription.", examples=[12]
@@ -284,7 +284,7 @@ class FunnelQuery(BaseModel):
 
 
 class FunnelHourBody(ResponseModel):
-    """One hour of a camera."""
+    """Counts of one hour of a camera."""
 
     start: Timestamp = Field(description="Start of the hour (UTC).")
     counts: dict[str, int] = Field(
@@ -305,7 +305,7 @@ class CameraFunnel(ResponseModel):
 
 
 def camera_body(view: CameraView) -> CameraBody:
-    """Return the JSON form of a camera."""
+    """Return the response body of a camera."""
     row, values, condition = view.row, view.row.values, view.condition
     return CameraBody(
         id=str(row.id),
@@ -332,7 +332,7 @@ def camera_body(view: CameraView) -> CameraBody:
 
 
 def camera_test_answer(probed: ProbedStream) -> CameraTestAnswer:
-    """Return the JSON form of a stream URL test."""
+    """Return the response body of a stream URL test."""
     result, has_image = probed.result, bool(probed.image)
     return CameraTestAnswer(
         test=CameraTestBody(
@@ -348,7 +348,7 @@ def camera_test_answer(probed: ProbedStream) -> CameraTestAnswer:
 
 
 def funnel_body(hours: tuple[FunnelHour, ...]) -> CameraFunnel:
-    """Return the JSON form of a camera's hourly counts."""
+    """Return the response body of a camera's hourly counts."""
     return CameraFunnel(
         hours=[
             FunnelHourBody(
@@ -362,5 +362,5 @@ def funnel_body(hours: tuple[FunnelHour, ...]) -> CameraFunnel:
 
 
 def zones_of(bodies: list[ZoneBody]) -> tuple[Zone, ...]:
-    """Return the zones in the form of the camera's record."""
+    """Return the zones in the format of the camera's record."""
     return msgspec.convert([body.model_dump() for body in bodies], tuple[Zone, ...])

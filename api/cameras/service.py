@@ -1,4 +1,4 @@
-"""Lists, creates, updates and deletes cameras, and charges for them."""
+"""Lists, creates, updates and deletes cameras, and charges credits for cameras."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -34,16 +34,16 @@ _ABANDONED_AFTER_SECONDS = 10.0
 
 @dataclass(frozen=True)
 class _NewCamera:
-    """A camera that waits for a worker, and the credits reserved for it."""
+    """A camera that is waiting for an ingest worker, and the credits reserved for the camera."""
 
     row: CameraRow
     reservation: Reservation | None
 
 
 class Cameras:
-    """The cameras of all accounts. Every call names the account.
+    """Manages cameras. Every call names the account.
 
-    A camera of another account is ApiError 404.
+    For a camera of another account, calls raise ApiError 404.
     """
 
     def __init__(
@@ -61,9 +61,9 @@ class Cameras:
     ) -> None:
         """``now_ms`` is the clock (Unix ms).
 
-        A worker must accept a new camera within ``assign_seconds``. A camera without a status for
-        ``stale_seconds`` is offline. ``sample_fps`` is the rate of cameras that do not set one
-        (frames per second), ``price`` the credits per camera for 30 days.
+        An ingest worker must accept a new camera within ``assign_seconds``. A camera without a
+        status for ``stale_seconds`` is offline. ``sample_fps`` is the default sampling rate (frames
+        per second). ``price`` is the number of credits per camera for 30 days.
         """
         self._limits = limits
         self._database = database
@@ -81,7 +81,7 @@ class Cameras:
         return [self._view(row) for row in rows]
 
     async def require(self, owner_id: UUID, camera_id: UUID) -> CameraRow:
-        """Return one of an account's cameras."""
+        """Return a camera of an account."""
         return require_found(
             await self._database.run(
                 lambda session: repository.find_camera(session, owner_id, camera_id)
@@ -89,15 +89,16 @@ class Cameras:
         )
 
     async def get(self, owner_id: UUID, camera_id: UUID) -> CameraView:
-        """Return one of an account's cameras with its condition."""
+        """Return a camera of an account, with the current condition."""
         return self._view(await self.require(owner_id, camera_id))
 
     async def create(self, owner_id: UUID, body: CameraCreate) -> CameraView:
-        """Create a camera, and return when an ingest worker has accepted it.
+        """Create a camera, and return it once an ingest worker has accepted it.
 
         Raises:
-            ApiError: 400 for the stream URL, 402 if the credits do not cover it, 409 for the
-                identifier or a limit, 502 if no worker accepts it in time; nothing is stored then.
+            ApiError: 400, the stream URL is invalid; 402, the account has too few credits; 409, the
+                identifier is in use or a limit is reached; 502, no ingest worker accepts the camera
+                in time, so it is not stored.
         """
         values = new_values(body, self._vault)
         new = await self._database.run(lambda session: self._insert(session, owner_id, values))
@@ -112,8 +113,9 @@ class Cameras:
         """Update the fields that were sent.
 
         Raises:
-            ApiError: 400 for the stream URL, 402 if it is enabled and the credits do not cover it,
-                404, 409 for the identifier or a limit.
+            ApiError: 400, the stream URL is invalid; 402, the account has too few credits to enable
+                the camera; 404, the account has no such camera; 409, the identifier is in use or
+                the account has reached a limit.
         """
         return self._view(
             await self._database.run(
@@ -122,14 +124,14 @@ class Cameras:
         )
 
     async def delete(self, owner_id: UUID, camera_id: UUID) -> int:
-        """Delete a camera and return the refunded credits."""
+        """Delete a camera, and return the number of refunded credits."""
         return await self._database.run(lambda session: _delete(session, owner_id, camera_id))
 
     async def address_to_test(self, owner_id: UUID, body: CameraTest) -> str:
-        """Return a stream URL, checked and with its password.
+        """Check a stream URL, and return the URL with the password.
 
         Raises:
-            ApiError: 400 for the URL, 404 for the camera whose password it uses.
+            ApiError: 400, the URL is invalid; 404, the camera whose password is used is unknown.
         """
         if body.camera_id is None:
             return self._vault.address(body.rtsp_url, None)
@@ -138,14 +140,14 @@ class Cameras:
         return self._vault.address(body.rtsp_url, stored)
 
     async def sweep(self) -> int:
-        """Delete the unconfirmed cameras of calls that crashed while they waited for a worker."""
+        """Delete unconfirmed cameras of calls that crashed while waiting for an ingest worker."""
         before = datetime.now(UTC) - timedelta(seconds=_ABANDONED_AFTER_SECONDS)
         return await self._database.run(
             lambda session: repository.delete_stale_unconfirmed(session, before)
         )
 
     async def renew(self) -> int:
-        """Pay for cameras whose period has ended; return how many there were."""
+        """Pay for cameras whose paid period has ended, and return their number."""
         if not self._price:
             return 0
         return await self._database.run(lambda session: repository.renew_due(session, self._price))
@@ -163,7 +165,7 @@ class Cameras:
         lease = timedelta(seconds=_ABANDONED_AFTER_SECONDS)
         reservation = repository.reserve_first(session, owner_id, price, lease)
         if reservation is None:
-            # This rolls back the insertion too.
+            # The error also rolls back the insertion.
             raise _insufficient_credits(price)
         return _NewCamera(row, reservation)
 
@@ -187,20 +189,20 @@ class Cameras:
             return repository.change_camera(session, camera_id, values)
 
     def _demand(self, values: CameraValues) -> float:
-        """Return the sampling rate of a camera, in frames per second; 0 if it is disabled."""
+        """Return the sampling rate of a camera in frames per second, or 0 if it is disabled."""
         if not values.enabled:
             return 0.0
         return self._sample_fps if values.sample_fps is None else values.sample_fps
 
     def _require_frames(self, session: Session, owner: Owner, more: float) -> None:
-        """Reject ``more`` frames per second beyond the account's limit. Fewer always pass."""
+        """Reject ``more`` frames per second above the account's limit. Always allow a reduction."""
         if more > 0:
             total = repository.frames_per_second(session, owner.id, self._sample_fps)
             limit = OwnerLimit.FRAMES_PER_SECOND
             self._limits.require(limit, owner.id, owner.limits, total + more)
 
     def _pay_to_enable(self, session: Session, row: CameraRow, values: CameraValues) -> None:
-        """Pay for a camera that is enabled after its period has ended."""
+        """Pay for a camera that is being enabled after the paid period has ended."""
         price = self._price
         if not price or not values.enabled or row.values.enabled:
             return
@@ -215,14 +217,14 @@ class Cameras:
 
 
 def _confirm(session: Session, new: _NewCamera) -> bool:
-    """Make the camera visible and debit its price; False if a sweep has deleted it."""
+    """Make a camera visible and debit the price. Return False if a sweep has deleted the camera."""
     if not repository.confirm_camera(session, new.row.id):
         return False
     is_paid = new.reservation is None or repository.settle_first(
         session, new.row.id, new.reservation
     )
     if not is_paid:
-        # This hides the camera again. A sweep has released its reservation.
+        # A sweep has released the reservation. The error rolls back the confirmation.
         raise ApiError(ErrorCode.AGENT_UNAVAILABLE)
     return True
 

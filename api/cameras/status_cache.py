@@ -1,6 +1,6 @@
-"""The latest status of each camera from its ingest worker, in memory.
+"""Caches the latest status that an ingest worker has reported for each camera.
 
-Only one event loop reads and writes it.
+Only one event loop reads and writes the cache.
 """
 
 import asyncio
@@ -16,7 +16,7 @@ _SILENT = "No ingest worker has reported on this camera recently."
 
 
 class CameraStatusCache:
-    """The latest status of each camera."""
+    """In-memory cache of the latest status of each camera."""
 
     def __init__(self) -> None:
         """Create an empty cache."""
@@ -24,11 +24,11 @@ class CameraStatusCache:
         self._waiters: dict[UUID, set[asyncio.Future[None]]] = defaultdict(set)
 
     def latest(self, camera_id: UUID) -> CameraStatus | None:
-        """Return the latest status of a camera."""
+        """Return the latest status of a camera, or None if no status has been reported."""
         return self._latest.get(camera_id)
 
     def post(self, updates: Iterable[tuple[UUID, CameraStatus | None]]) -> None:
-        """Apply updates in the order of the topic; None removes a camera."""
+        """Apply updates in the order of the topic. A status of None removes the camera."""
         for camera_id, status in updates:
             if status is None:
                 self._latest.pop(camera_id, None)
@@ -39,7 +39,7 @@ class CameraStatusCache:
                     waiter.set_result(None)
 
     async def wait_until_running(self, camera_id: UUID, revision: int, seconds: float) -> bool:
-        """Return True when a worker uses ``revision`` or a later one, False after ``seconds``."""
+        """Return True once a worker uses at least ``revision``, or False after ``seconds``."""
         try:
             async with asyncio.timeout(seconds):
                 while not self._is_assigned(camera_id, revision):
@@ -68,8 +68,8 @@ def condition_of(
 ) -> CameraCondition:
     """Return the state of a camera as shown in responses.
 
-    A camera that is not enabled is disabled, whatever its latest status. A status of an older
-    revision means that the worker will reconnect. None for more than ``stale_ms`` means offline.
+    A camera that is not enabled is always shown as disabled. A status of an older revision means
+    that the worker will reconnect. A camera whose status is older than ``stale_ms`` is offline.
     """
     if status is None:
         return CameraCondition(

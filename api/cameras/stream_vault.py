@@ -1,4 +1,4 @@
-"""Checks, encrypts and masks the stream URLs of cameras, and derives identifiers from them."""
+"""Checks, encrypts and masks stream URLs, and derives camera identifiers from stream URLs."""
 
 import hashlib
 from collections.abc import Iterator
@@ -44,7 +44,7 @@ class StoredStream:
 
 
 class StreamVault:
-    """Checks stream URLs by the installation's rules and encrypts them."""
+    """Checks stream URLs against the installation's rules, and encrypts valid URLs."""
 
     def __init__(self, rules: StreamUrlRules, box: SecretBox) -> None:
         self._rules = rules
@@ -54,7 +54,7 @@ class StreamVault:
         """Check a URL and return its stored form.
 
         Raises:
-            ApiError: 400 on ``rtspUrl``; the message never contains the URL.
+            ApiError: 400, ``rtspUrl`` is invalid. The message never contains the URL.
         """
         if MASK in text:
             raise invalid_field(
@@ -65,12 +65,12 @@ class StreamVault:
         return self._stored(text)
 
     def replace(self, stored: StoredStream, text: str) -> StoredStream:
-        """Return the stored form after an update to ``text``: ``stored`` itself if nothing changes.
+        """Return the stored form after an update to ``text``, or ``stored`` if nothing changes.
 
-        :func:`restore_password` replaces masked passwords in ``text`` by those of ``stored``.
+        :func:`restore_password` replaces masked passwords in ``text`` with the stored passwords.
 
         Raises:
-            ApiError: 400 on ``rtspUrl``.
+            ApiError: 400, ``rtspUrl`` is invalid.
         """
         before = self._box.decrypt(stored.encrypted)
         with _faults_as_errors():
@@ -78,18 +78,18 @@ class StreamVault:
         return stored if after == before else self._stored(after)
 
     def address(self, text: str, stored: StoredStream | None) -> str:
-        """Return a URL, checked; its masked passwords are replaced by those of ``stored``.
+        """Check a URL, and return it with masked passwords replaced by the passwords in ``stored``.
 
         Raises:
-            ApiError: 400 on ``rtspUrl``.
+            ApiError: 400, ``rtspUrl`` is invalid.
         """
         stream = self.store(text) if stored is None else self.replace(stored, text)
         return self._box.decrypt(stream.encrypted)
 
     def derived_identifier(self, stream: StoredStream) -> str:
-        """Return the identifier of a camera that was given none, the same for the same stream.
+        """Derive an identifier from a stream URL. The same stream always gets the same identifier.
 
-        A hash, since URLs can be long and should not appear in logs.
+        The identifier is a hash, because URLs can be long and should not appear in logs.
         """
         with _faults_as_errors():
             url = parse_stream_url(self._box.decrypt(stream.encrypted), self._rules)
@@ -116,7 +116,7 @@ def new_values(body: CameraCreate, vault: StreamVault) -> CameraValues:
     """Return the values of a new camera.
 
     Raises:
-        ApiError: 400 on ``rtspUrl``.
+        ApiError: 400, ``rtspUrl`` is invalid.
     """
     stream = vault.store(body.rtsp_url)
     return CameraValues(
@@ -135,10 +135,10 @@ def new_values(body: CameraCreate, vault: StreamVault) -> CameraValues:
 
 
 def edited_values(current: CameraValues, body: CameraUpdate, vault: StreamVault) -> CameraValues:
-    """Return ``current`` with the fields that were sent; equal to it if nothing changes.
+    """Return ``current`` with the fields that were sent. The result is equal if nothing changes.
 
     Raises:
-        ApiError: 400 on ``rtspUrl``.
+        ApiError: 400, ``rtspUrl`` is invalid.
     """
     sent = body.model_fields_set
     plain: dict[str, Any] = {
@@ -150,12 +150,12 @@ def edited_values(current: CameraValues, body: CameraUpdate, vault: StreamVault)
 
 
 def _with_identity(values: CameraValues, body: CameraUpdate, vault: StreamVault) -> CameraValues:
-    """Apply the new URL and identifier; a derived identifier follows the URL."""
+    """Apply the new URL and identifier. A derived identifier changes with the URL."""
     sent = body.model_fields_set
     stream = StoredStream(values.stream_url_encrypted, values.stream_url_shown)
     if "rtsp_url" in sent:
         stream = vault.replace(stream, body.rtsp_url)
-    # Sending the identifier back unchanged does not fix it: a derived one still follows the URL.
+    # A derived identifier that is sent back unchanged stays derived, and changes with the URL.
     is_chosen = "identifier" in sent and body.identifier != values.identifier
     derived = body.identifier is None if is_chosen else values.identifier_derived
     identifier = body.identifier or values.identifier
