@@ -1,4 +1,4 @@
-"""``python -m api.db migrate``: migrates the database to the latest schema."""
+"""Migrates the database to the latest schema (``python -m api.db migrate``)."""
 
 from typing import Annotated
 

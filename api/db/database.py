@@ -1,4 +1,4 @@
-"""Transactions in separate threads, so that no event loop waits for SQL."""
+"""Runs transactions in separate threads, so that no event loop blocks on SQL."""
 
 import threading
 from collections.abc import Callable
@@ -19,39 +19,39 @@ from api.limits.fair_threads import FairThreads
 from common.settings import DatabaseSettings
 from common.telemetry.messaging import query_span
 
-# For a whole call, including its wait for a thread. A server that hangs, and so does not enforce
-# its own timeouts, is detected sooner (api/adapters/circuit_breaker.py).
+# Timeout of a whole call, including the wait for a thread. A server that hangs, and therefore does
+# not enforce timeouts, is detected sooner (api/adapters/circuit_breaker.py).
 _CALL_SECONDS = 15.0
 _MAX_WAITING = 10_000
 _T = TypeVar("_T")
 
 
 class Database:
-    """Transactions for an event loop: each runs to its end in a thread of a bounded pool.
+    """Runs transactions for an event loop, each in a thread of a bounded pool.
 
-    If the caller is cancelled, its transaction still finishes or fails as a whole. Accounts take
-    turns. An account, whose transactions can wait for each other's locks, uses at most half of the
-    threads.
+    If the caller is cancelled, the transaction still commits or fails as a whole. Accounts take
+    turns. An account uses at most half of the threads, because its transactions can wait for each
+    other's locks.
     """
 
     def __init__(self, settings: DatabaseSettings, *, pool_size: int) -> None:
-        """``pool_size``: number of connections and threads; each is opened when first needed."""
+        """``pool_size`` is the maximum number of connections and threads, all opened on demand."""
         self.engine = open_engine(settings, pool_size=pool_size)
         limits = QueueLimits(pool_size, _MAX_WAITING, each=max(1, pool_size // 2))
         self._threads = FairThreads("database", limits)
         self._breaker = CircuitBreaker(Dependency.CONFIGURATION, _health_check(settings))
 
     async def run(self, work: Callable[[Session], _T]) -> _T:
-        """Run ``work`` in one transaction (see :func:`in_transaction`), as the current actor.
+        """Run ``work`` as the current actor in one transaction (see :func:`in_transaction`).
 
         Raises:
-            DependencyUnavailableError: also if no thread is free or the server does not respond in
-                time. A running transaction is then rolled back, unless it was being committed.
+            DependencyUnavailableError: no thread is free, or the server does not respond in time. A
+                running transaction is then rolled back, unless it is already being committed.
         """
         cancellable = _CancellableWork(_announced(work))
         try:
             async with self._breaker.call(_CALL_SECONDS):
-                # With the caller's context: its trace, and the fields of its log lines.
+                # The thread gets the caller's context, with the trace and the log fields.
                 inside = copy_context().run
                 with query_span("postgresql", "transaction"):
                     return await self._threads.run(
@@ -65,7 +65,7 @@ class Database:
         """Check that the database responds.
 
         Raises:
-            DependencyUnavailableError: it does not.
+            DependencyUnavailableError: the database does not respond.
         """
         await self.run(lambda session: session.execute(text("SELECT 1")))
 
@@ -77,13 +77,13 @@ class Database:
 
 
 def _announced(work: Callable[[Session], _T]) -> Callable[[Session], _T]:
-    """Return work that first sets the actor in the database, if there is one."""
+    """Return ``work``, extended to first set the current actor, if any, in the database."""
     actor = current_actor()
     if actor is None:
         return work
 
     def announced(session: Session) -> _T:
-        # For audit log entries that the work itself writes.
+        # The actor is also needed for audit log entries that the work itself writes.
         with acting(actor):
             announce(session, actor)
             return work(session)
@@ -92,10 +92,7 @@ def _announced(work: Callable[[Session], _T]) -> Callable[[Session], _T]:
 
 
 class _CancellableWork(Generic[_T]):
-    """Work that is rolled back if its caller has timed out, because the caller got an error.
-
-    A server that hung continues with its statements, long after that.
-    """
+    """Work that is rolled back if the caller has timed out, because a hung server may resume it."""
 
     def __init__(self, work: Callable[[Session], _T]) -> None:
         self._work = work

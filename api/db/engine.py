@@ -1,4 +1,4 @@
-"""Connections to PostgreSQL, and transactions."""
+"""Connects to PostgreSQL, and runs transactions."""
 
 from collections.abc import Callable
 from enum import IntEnum
@@ -18,7 +18,7 @@ from common.settings import DatabaseSettings
 _CONNECT_TIMEOUT_SECONDS = 5
 _STATEMENT_TIMEOUT_MS = 10_000
 _POOL_WAIT_SECONDS = 5
-# Detects that the host has disappeared, so that its connections and their threads are freed.
+# Detects that the database host has disappeared, so that connections and threads are freed.
 _KEEP_ALIVE = {"keepalives_idle": 10, "keepalives_interval": 5, "keepalives_count": 3}
 _NAME = "platestream"
 _OTHERS = """
@@ -30,10 +30,10 @@ _T = TypeVar("_T")
 
 
 def database_url(settings: DatabaseSettings) -> URL:
-    """Return the URL with the driver that this service uses (psycopg 3).
+    """Return the database URL with the driver that this service uses (psycopg 3).
 
     Raises:
-        MisconfiguredError: it is not a PostgreSQL URL.
+        MisconfiguredError: the setting is not a PostgreSQL URL.
     """
     try:
         url = make_url(settings.database_url.get_secret_value())
@@ -45,12 +45,12 @@ def database_url(settings: DatabaseSettings) -> URL:
 
 
 def plain_database_url(settings: DatabaseSettings) -> str:
-    """Return the URL in the form that psycopg accepts, with the password."""
+    """Return the database URL, including the password, in the form that psycopg accepts."""
     return database_url(settings).set(drivername="postgresql").render_as_string(hide_password=False)
 
 
 def open_engine(settings: DatabaseSettings, *, pool_size: int = 1) -> Engine:
-    """Return an engine, not connected yet. Every statement and connection attempt has a timeout."""
+    """Return an engine without connecting. All statements and connection attempts have timeouts."""
     session_settings = {
         "statement_timeout": str(_STATEMENT_TIMEOUT_MS),
         "timezone": "UTC",
@@ -61,7 +61,7 @@ def open_engine(settings: DatabaseSettings, *, pool_size: int = 1) -> Engine:
         pool_size=pool_size,
         max_overflow=0,
         pool_timeout=_POOL_WAIT_SECONDS,
-        # Dead connections are replaced: after a server restart, callers see no errors.
+        # Dead connections are replaced, so that callers see no errors after a server restart.
         pool_pre_ping=True,
         # Errors in the log must not contain hashes, addresses or plates.
         hide_parameters=True,
@@ -77,7 +77,7 @@ def open_engine(settings: DatabaseSettings, *, pool_size: int = 1) -> Engine:
 
 
 def in_transaction(engine: Engine, work: Callable[[Session], _T]) -> _T:
-    """Run ``work`` in one transaction: committed when it returns, rolled back when it raises.
+    """Run ``work`` in one transaction. Commit when it returns, or roll back if it raises an error.
 
     Raises:
         DependencyUnavailableError: the database is unavailable or too slow.
@@ -101,7 +101,7 @@ def require_service_stopped(engine: Engine) -> None:
     """Check that no other process of the service is connected to the database.
 
     Raises:
-        ServiceRunningError: some are.
+        ServiceRunningError: another process is connected.
     """
     with engine.connect() as connection:
         if others := connection.execute(text(_OTHERS), {"name": _NAME}).scalar():
@@ -111,7 +111,7 @@ def require_service_stopped(engine: Engine) -> None:
 
 
 class AdvisoryLock(IntEnum):
-    """Keys of the locks for work that only one process may do at a time."""
+    """Keys of locks for work that only one process can do at a time."""
 
     MIGRATION = 0x706C7401
     CONFIG_RELAY = 0x706C7402

@@ -1,4 +1,4 @@
-"""Migrates a database to the latest schema, or to another revision."""
+"""Migrates a database to the latest schema or to another revision."""
 
 from pathlib import Path
 
@@ -18,9 +18,9 @@ _MIGRATIONS = Path(__file__).parent / "migrations"
 
 
 def migrate(engine: Engine, target: str = "head") -> str:
-    """Migrate the database to ``target`` (a revision, ``head`` or ``base``); return its revision.
+    """Migrate the database to ``target`` (a revision, ``head`` or ``base``); return the revision.
 
-    Concurrent runs are safe: the second waits for the first and then has nothing to do.
+    Concurrent runs are safe: the second run waits for the first, and then has nothing to do.
 
     Raises:
         MisconfiguredError: the database is behind a pooler.
@@ -57,7 +57,7 @@ def _move(connection: Connection, target: str) -> str:
 
 
 def current_revision(connection: Connection) -> str:
-    """Return the revision of the schema, or ``base`` if there are no tables."""
+    """Return the revision of the schema, or ``base`` if the database has no tables."""
     return MigrationContext.configure(connection).get_current_revision() or "base"
 
 
@@ -75,5 +75,5 @@ def _config() -> Config:
 
 
 def _is_older(config: Config, target: str, current: str) -> bool:
-    # Revisions are numbers with leading zeros, so they can be compared as text.
+    # Revisions are numbers with leading zeros, so they can be compared as strings.
     return target != "head" and current != "base" and target < current

@@ -1,4 +1,4 @@
-"""The tables of people, their sessions, and invitations."""
+"""Defines the tables of people, sessions and invitations."""
 
 from datetime import datetime
 from uuid import UUID, uuid4
@@ -14,10 +14,10 @@ _KNOWN_ROLE = "role IN ('viewer', 'operator', 'administrator')"
 class Person(Base):
     """A person who can log in to an account.
 
-    ``email`` is lower case, and unique within the account. It is a claim until it is proven, by a
-    token that was sent by email only, by the provider, or by the server administrator. At most one
-    person of all accounts has proven an address. ``oidc_issuer`` and ``oidc_subject`` are their
-    identity at the provider, since their first login there.
+    ``email`` is lower case, and unique within the account. The address is a claim until it is
+    proven by an emailed token, by the provider, or by the server administrator. At most one person
+    in all accounts has proven an address. ``oidc_issuer`` and ``oidc_subject`` identify the person
+    at the provider, and are set at the first login there.
     """
 
     __tablename__ = "people"
@@ -56,7 +56,7 @@ class Person(Base):
 
 
 class LoginSession(Base):
-    """A person logged in with a browser. Only the SHA-256 of the token is stored."""
+    """A login session of a person. Only the SHA-256 of the token is stored."""
 
     __tablename__ = "sessions"
     __table_args__ = (Index("ix_sessions_person_id_created_at", "person_id", "created_at"),)
@@ -70,10 +70,10 @@ class LoginSession(Base):
 
 
 class Invitation(Base):
-    """An email address that can become a person's. Only the SHA-256 of its tokens is stored.
+    """An invitation of an email address to an account. Only the SHA-256 of each token is stored.
 
-    ``token_hash`` is of the token that the administrator got. ``emailed_token_hash`` is of the
-    token that was sent by email only: it proves the address. None if no SMTP server was set.
+    ``token_hash`` belongs to the token shown to the administrator. ``emailed_token_hash`` belongs
+    to the token sent only by email, which proves the address; it is None without an SMTP server.
     """
 
     __tablename__ = "invitations"

@@ -1,7 +1,7 @@
-"""PostgreSQL behind a transaction pooler (PgBouncer), where sessions lose their state.
+"""Supports PostgreSQL behind a transaction pooler (PgBouncer), which does not preserve sessions.
 
-The connection of one transaction is reused by another client. Settings, prepared statements, locks
-and notifications of a session do not last.
+After a transaction, the pooler gives the connection to another client. Settings, prepared
+statements, locks and notifications of a session are lost.
 """
 
 from typing import Any
@@ -16,17 +16,17 @@ _POOLED = "is_pooled"
 def is_pooled(driver: Any) -> bool:
     """Return whether there is a pooler between psycopg's connection and PostgreSQL.
 
-    A pooler gives each client a process ID of its choice, not that of the server process.
+    A pooler gives each client an invented process ID instead of the server process's ID.
     """
     (process,) = driver.execute("SELECT pg_backend_pid()").fetchone()
     return bool(process != driver.info.backend_pid)
 
 
 def refuse_pooler(driver: Any, who: str) -> None:
-    """Check that a connection goes directly to PostgreSQL, which ``who`` (plural) need.
+    """Check that a connection goes directly to PostgreSQL. The error names ``who`` (plural).
 
     Raises:
-        MisconfiguredError: it goes to a pooler.
+        MisconfiguredError: the connection goes to a pooler.
     """
     if is_pooled(driver):
         raise MisconfiguredError(
@@ -36,9 +36,9 @@ def refuse_pooler(driver: Any, who: str) -> None:
 
 
 def apply_behind_pooler(engine: Engine, settings: dict[str, str]) -> None:
-    """Apply ``settings`` to an engine's transactions also behind a pooler.
+    """Apply ``settings`` to an engine's transactions even behind a pooler.
 
-    Without a pooler, this costs one query per new connection, and nothing afterwards.
+    Without a pooler, this takes one query per new connection, and nothing afterwards.
     """
     names = ", ".join(f"set_config('{name}', :v{number}, true)" for number, name in _each(settings))
     statement = text(f"SELECT {names}")

@@ -1,6 +1,6 @@
-"""Converts rows to their records on the configuration topics, by field names.
+"""Converts table rows to records on the configuration topics, by field name.
 
-A field that a table and its record have under the same name needs no code here.
+A field with the same name in the table and the record needs no code here.
 """
 
 from types import SimpleNamespace
@@ -20,7 +20,7 @@ _R = TypeVar("_R", bound=Record)
 
 
 def alert_config(alert: Alert, owner: Owner) -> AlertConfig:
-    """Return the record of an alert, with the account's time zone if it has none."""
+    """Return the record of an alert. The time zone defaults to the account's time zone."""
     return _record(
         AlertConfig,
         alert,
@@ -62,7 +62,7 @@ def webhook_config(webhook: Webhook) -> WebhookConfig:
 
 
 def _record(record_type: type[_R], row: Base, **others: Any) -> _R:
-    """Return the record with the row's columns of the same names, and ``others``."""
+    """Return a record of the row's columns with the same names, and of the fields ``others``."""
     columns = {
         name: getattr(row, name)
         for name in record_type.__struct_fields__

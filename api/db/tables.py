@@ -1,6 +1,6 @@
-"""The service's PostgreSQL tables, as SQLAlchemy 2 mappings.
+"""Defines the service's PostgreSQL tables as SQLAlchemy 2 mappings.
 
-The migrations under ``api/db/migrations`` create them; a test checks that both agree.
+The migrations in ``api/db/migrations`` create the tables. A test checks that both agree.
 """
 
 from datetime import datetime
@@ -42,9 +42,9 @@ class Base(DeclarativeBase):
 
 
 class Owner(Base):
-    """An account; everything else belongs to one. ``email``, its name, is lower case.
+    """An account, to which all other resources belong. ``email`` identifies it, in lower case.
 
-    ``limits`` are the account's own, by name. Otherwise the installation's limits apply.
+    ``limits`` contains the account's own limits by name. Other limits are the installation's.
     """
 
     __tablename__ = "owners"
@@ -62,7 +62,7 @@ class Owner(Base):
 class ApiKey(Base):
     """An API key of an account. Only the SHA-256 of the key is stored.
 
-    ``ancestors`` are the keys from which it was created, its parent first. Some may be revoked.
+    ``ancestors`` are the keys from which the key was created, parent first, even if revoked.
     """
 
     __tablename__ = "api_keys"
@@ -81,7 +81,7 @@ class ApiKey(Base):
 
 
 class Camera(Base):
-    """A camera. Hidden until an ingest worker has accepted it (``confirmed``)."""
+    """A camera. It is hidden until an ingest worker has accepted it (``confirmed``)."""
 
     __tablename__ = "cameras"
     __table_args__ = (
@@ -116,7 +116,7 @@ class Camera(Base):
 
 
 class CreditAccount(Base):
-    """An account's balance, which is the sum of the ledger, and the part reserved by calls."""
+    """An account's balance (the sum of the ledger), and the credits reserved by running calls."""
 
     __tablename__ = "credit_accounts"
     __table_args__ = (
@@ -132,7 +132,7 @@ class CreditAccount(Base):
 
 
 class CreditEntry(Base):
-    """An entry of the ledger; never changed, never deleted."""
+    """An entry of the credit ledger. Entries are never changed or deleted."""
 
     __tablename__ = "credit_entries"
     __table_args__ = (Index("ix_credit_entries_owner_id_id", "owner_id", "id"),)
@@ -147,7 +147,7 @@ class CreditEntry(Base):
 
 
 class CreditReservation(Base):
-    """Credits reserved for a running call, released by a sweep if the call crashed."""
+    """Credits reserved for a running call. A sweep releases the credits if the call crashed."""
 
     __tablename__ = "credit_reservations"
 
@@ -158,7 +158,7 @@ class CreditReservation(Base):
 
 
 class IdempotencyKey(Base):
-    """The first response to a call with an ``Idempotency-Key``; null: the call is running."""
+    """A call with an ``Idempotency-Key``. ``answer`` is null until the call has finished."""
 
     __tablename__ = "idempotency_keys"
 
@@ -201,9 +201,9 @@ class Webhook(Base):
 
 
 class Alert(Base):
-    """An alert of an account. ``timezone`` null: the account's time zone.
+    """An alert of an account. If ``timezone`` is null, the account's time zone applies.
 
-    ``rule_cost`` is the cost of its list (:func:`common.alerting.rule.rule_cost`).
+    ``rule_cost`` is the cost of the plate list (:func:`common.alerting.rule.rule_cost`).
     """
 
     __tablename__ = "alerts"
@@ -240,9 +240,9 @@ class Alert(Base):
 
 
 class CorrectionEntry(Base):
-    """A person's correction of a recognition. ``plate`` null: there is no plate in the image.
+    """A person's correction of a recognition. ``plate`` is null if the image shows no plate.
 
-    The reading, its time (Unix ms, UTC) and its keys in S3 are those at the time of the correction.
+    The reading, capture time (Unix ms, UTC) and S3 keys are from the time of the correction.
     """
 
     __tablename__ = "corrections"
@@ -264,9 +264,9 @@ class CorrectionEntry(Base):
 
 
 class ErasureJob(Base):
-    """The erasure of a plate. When it is done, ``plate`` is null and ``plate_masked`` remains.
+    """The erasure of a plate. Once it is done, ``plate`` is null and only ``plate_masked`` remains.
 
-    The process that works on it has a lease until ``leased_until``. ``before_ms``: Unix ms, UTC.
+    A process that runs the job has a lease until ``leased_until``. ``before_ms``: Unix ms, UTC.
     """
 
     __tablename__ = "erasure_jobs"
@@ -303,11 +303,11 @@ class ErasureJob(Base):
 
 
 class ConfigOutbox(Base):
-    """A record that waits for the relay; ``value`` is null for a tombstone.
+    """A record that is waiting for the relay. ``value`` is null for a tombstone.
 
-    A record with an ``error`` cannot be published and is skipped. Replays come after all others, by
-    ``replay_position``, which counts the records of each account, so that accounts take turns.
-    ``owner_id`` is null for tombstones; it refers to no row, as records outlive their account.
+    A record with an ``error`` cannot be published and is skipped. Replays follow all other records,
+    ordered by ``replay_position``, which counts per account, so that accounts take turns.
+    ``owner_id`` is null for tombstones. It is not a foreign key: records outlive accounts.
     """
 
     __tablename__ = "config_outbox"

@@ -1,4 +1,4 @@
-"""All tables of release 0.1.0, and the functions and triggers of the audit log.
+"""Creates all tables of release 0.1.0, and the functions and triggers of the audit log.
 
 Revision: 0001, after None. Blocking: no.
 """
@@ -24,12 +24,12 @@ _FUNCTIONS = (
 
 
 def upgrade() -> None:
-    """Create everything."""
+    """Create all tables, functions and triggers."""
     op.execute(Path(__file__).with_suffix(".sql").read_text(encoding="utf-8"))
 
 
 def downgrade() -> None:
-    """Drop everything."""
+    """Drop all tables, with their triggers, and all functions."""
     for table in _TABLES:
         op.drop_table(table)
     for function in _FUNCTIONS:

@@ -1,4 +1,4 @@
--- Tables of release 0.1.0. api/db/tables.py, people_tables.py and audit_tables.py describe them.
+-- Tables of release 0.1.0, mapped in api/db/tables.py, api/db/people_tables.py, api/audit/tables.py.
 
 CREATE TABLE owners (
     id uuid NOT NULL,
