@@ -1,4 +1,4 @@
-"""``python -m api``: the API process."""
+"""Runs the API process (``python -m api``)."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -21,9 +21,9 @@ from common.telemetry.setup import start_tracing
 
 log = structlog.get_logger()
 
-# Longer than the idle timeout of common proxies: otherwise some of their calls fail with 502.
+# Longer than the idle timeout of common proxies; otherwise, some proxied calls fail with 502.
 _KEEP_ALIVE_SECONDS = 75
-# Time that running requests have when the process stops.
+# Time that running requests have to finish when the process stops.
 _GRACEFUL_STOP_SECONDS = 20
 
 
@@ -66,7 +66,7 @@ def _server_config(settings: ApiSettings, app: FastAPI) -> uvicorn.Config:
         log_config=None,
         access_log=False,
         server_header=False,
-        # Trusted proxies are a setting of this service, not uvicorn's.
+        # Trusted proxies are configured in this service's settings, not in uvicorn's.
         proxy_headers=False,
         timeout_keep_alive=_KEEP_ALIVE_SECONDS,
         timeout_graceful_shutdown=_GRACEFUL_STOP_SECONDS,

@@ -1,4 +1,4 @@
-"""The actor of a request, passed to PostgreSQL with each change for the audit log."""
+"""Passes the actor of a request to PostgreSQL with each change, for the audit log."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -17,7 +17,7 @@ SETTING = "platestream.actor"
 
 
 class ActorKind(StrEnum):
-    """Actor type. `database` is a direct change in the database, outside the service."""
+    """Actor type. `database` marks a change that was made directly in the database."""
 
     PERSON = "person"
     KEY = "key"
@@ -55,9 +55,9 @@ class Action(StrEnum):
 
 @dataclass(frozen=True)
 class Actor:
-    """An actor under its current name: a person's email address, or the name of an API key.
+    """An actor. ``name`` is the current email address of a person, or name of an API key.
 
-    ``prefix`` is that of an API key. ``address`` and ``request_id`` belong to the call.
+    ``prefix`` is the prefix of an API key. ``address`` and ``request_id`` identify the call.
     """
 
     kind: ActorKind
@@ -73,13 +73,13 @@ _ACTOR: ContextVar[Actor | None] = ContextVar("actor", default=None)
 
 
 def current_actor() -> Actor | None:
-    """Return the actor of the current request; None outside of requests that can change data."""
+    """Return the actor of the current request, or None outside requests that can change data."""
     return _ACTOR.get()
 
 
 @contextmanager
 def acting(actor: Actor | None) -> Iterator[None]:
-    """Attribute changes within the block to ``actor``; None: to the service."""
+    """Attribute changes within the block to ``actor``, or to the service if it is None."""
     token = _ACTOR.set(actor)
     try:
         yield
@@ -88,12 +88,12 @@ def acting(actor: Actor | None) -> Iterator[None]:
 
 
 def announce(session: Session, actor: Actor) -> None:
-    """Set the actor that the triggers log in this transaction."""
+    """Set the actor that the database triggers log in this transaction."""
     session.execute(select(func.set_config(SETTING, encoded(actor), True)))
 
 
 def announce_person(session: Session, person_id: UUID, email: str) -> None:
-    """Set the person in this transaction's actor when an anonymous caller has been identified."""
+    """Set the person of this transaction's actor, once an anonymous caller is identified."""
     current = func.coalesce(func.nullif(func.current_setting(SETTING, True), ""), "{}")
     person = {"kind": ActorKind.PERSON, "id": str(person_id), "name": email}
     both = cast(current, JSONB).op("||")(cast(person, JSONB))
@@ -101,6 +101,6 @@ def announce_person(session: Session, person_id: UUID, email: str) -> None:
 
 
 def encoded(actor: Actor) -> str:
-    """Return an actor in the format that the triggers read."""
+    """Return an actor in the format that the database triggers read."""
     values = {name: one for name, one in msgspec.to_builtins(actor).items() if one is not None}
     return msgspec.json.encode(values).decode()

@@ -1,4 +1,4 @@
-"""The FastAPI application: routes, error handlers and middleware."""
+"""Creates the FastAPI application, with routes, error handlers and middleware."""
 
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
@@ -88,10 +88,10 @@ async def _no_services() -> AsyncIterator[Services]:
 def create_app(
     open_services: OpenServices = _no_services, cors_origins: Sequence[str] = ()
 ) -> FastAPI:
-    """Return the application. ``open_services`` is entered at its start and exited at its stop.
+    """Return the application. ``open_services`` is entered on startup and exited on shutdown.
 
-    Pages of ``cors_origins`` can call it with an API key, never with a session. Without services,
-    the application can be described but not started.
+    Pages from ``cors_origins`` can call the API with an API key, but not with a session. Without
+    services, the OpenAPI description can be generated, but the application cannot be started.
 
     Raises:
         MisconfiguredError: a route does not declare the access that it requires.
@@ -110,14 +110,14 @@ def create_app(
     app = FastAPI(
         version=version("platestream"),
         lifespan=lifespan,
-        # Not with include_router, which would analyse the parameters of every route again.
+        # include_router would analyse the parameters of every route again.
         routes=[route for router in ROUTERS for route in router.routes],
-        # Served by the service's own route, with the same checks as the others.
+        # Served by the service's own route, with the same checks as other routes.
         openapi_url=None,
         docs_url=None,
         redoc_url=None,
         redirect_slashes=False,
-        # Traces come from common.telemetry: FastAPI's would contain queries, and so plates.
+        # Traces come from common.telemetry: FastAPI's traces would contain queries, and so plates.
         telemetry={"tracing": False, "metrics": False, "logs": False, "auto_configure": False},
     )
     app.state.metrics = ApiMetrics()

@@ -1,4 +1,4 @@
-"""Creates the services of the application from its settings, and closes them."""
+"""Creates the application's services from the settings, and closes them at the end."""
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -74,7 +74,7 @@ from common.secrets import SecretBox
 from common.timestamps import now_ms
 
 FAILED_AUTHENTICATIONS_PER_MINUTE = 100
-"""Invalid keys and sessions per address. Beyond it, only credentials seen before are checked."""
+"""Invalid keys and sessions per address. Above it, only credentials seen before are checked."""
 STREAMS_PER_KEY = 5
 STREAMS_PER_PROCESS = 500
 CAMERA_ASSIGN_SECONDS = 4.5
@@ -86,10 +86,10 @@ _STREAM_MEMORY_RECORDS = 20_000
 
 @dataclass(frozen=True)
 class AppDependencies:
-    """What the services depend on. ``now_ms`` is the clock (Unix ms, UTC).
+    """Dependencies of the services. ``now_ms`` is the clock (Unix ms, UTC).
 
-    ``ping_recognitions`` raises while ``recent`` is not being updated. Without ``shared_limits``,
-    this process counts rate limits alone.
+    ``ping_recognitions`` raises an error while ``recent`` is not being updated. Without
+    ``shared_limits``, this process counts rate limits separately from other processes.
     """
 
     database: Database
@@ -108,10 +108,10 @@ class AppDependencies:
 
 
 class Services:
-    """The services of the application, which routes get by type."""
+    """The services of the application. Routes look up a service by its type."""
 
     def __init__(self, settings: ApiSettings, outside: AppDependencies) -> None:
-        """Create them. Nothing is started or called."""
+        """Create the services, without starting or calling anything."""
         keys = settings.secret_key.get_secret_value()
         box, hashes, self.cursors = SecretBox(keys), PlateHashes(keys), CursorSealer(keys)
         database, store, now = outside.database, outside.store, outside.now_ms
@@ -143,7 +143,7 @@ class Services:
             log_in_methods(settings),
             lifetime=timedelta(hours=settings.session_hours),
         )
-        # Separate from those of API keys: programs with a revoked key must not prevent logins.
+        # Separate from failures of API keys: programs with a revoked key must not prevent logins.
         failures = self.authenticator.failures.with_namespace("failed-log-in")
         self.oidc_log_in = OidcLogIn(settings, self.sessions, box, failures, limits, audit)
         self.own_account = OwnAccount(self.sessions)
@@ -259,7 +259,7 @@ def check_settings(settings: ApiSettings) -> None:
     """Check the settings before anything is started.
 
     Raises:
-        MisconfiguredError: the settings cannot work.
+        MisconfiguredError: the encryption key or the database URL is invalid.
     """
     SecretBox(settings.secret_key.get_secret_value())
     database_url(settings)
@@ -267,12 +267,12 @@ def check_settings(settings: ApiSettings) -> None:
 
 @asynccontextmanager
 async def open_services(settings: ApiSettings) -> AsyncIterator[Services]:
-    """Yield the services. Dependencies can be down: each is connected when it is first needed.
+    """Yield the services. Each dependency is connected when it is first needed, and can be down.
 
     Raises:
-        MisconfiguredError: the settings cannot work.
+        MisconfiguredError: a setting is invalid.
     """
-    # Closed in reverse order: first the callers, then what they call.
+    # Closed in reverse order: each service before the services that it calls.
     async with AsyncExitStack() as stack:
         database = Database(settings, pool_size=settings.api_database_connections)
         stack.callback(database.close)

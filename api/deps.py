@@ -1,4 +1,4 @@
-"""Parameters of routes: the caller, IDs in paths, and the services of the application."""
+"""Provides the parameters of routes: the caller, IDs in paths, and the application's services."""
 
 from collections.abc import Callable, Coroutine
 from typing import Annotated, Any, TypeVar
@@ -17,7 +17,7 @@ _Text = Annotated[
 
 
 def service_of(request: Request, kind: type[_T]) -> _T:
-    """Return the service of type ``kind`` of the application that handles ``request``."""
+    """Return the service of type ``kind`` from the application that handles ``request``."""
     found: _T = request.app.state.services_by_type[kind]
     return found
 
@@ -25,7 +25,7 @@ def service_of(request: Request, kind: type[_T]) -> _T:
 def service(kind: type[_T]) -> Callable[[Request], Coroutine[Any, Any, _T]]:
     """Return the dependency that provides a service: ``Annotated[X, Depends(service(X))]``.
 
-    Asynchronous, because FastAPI calls each other dependency in a thread: 0.4 ms per request.
+    It is asynchronous, because FastAPI runs synchronous dependencies in a thread (0.4 ms each).
     """
 
     async def provide(request: Request) -> _T:
@@ -62,4 +62,4 @@ async def _delivery_id(
 
 
 DeliveryId = Annotated[UUID, Depends(_delivery_id)]
-"""The ``deliveryId`` of a path, with the same rule."""
+"""The ``deliveryId`` of a path. A value that is not a UUID returns 404, like any unknown ID."""

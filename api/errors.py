@@ -1,7 +1,7 @@
-"""All error responses of the API: status, code, and the common body.
+"""Defines all error responses of the API: status, code, and the common body.
 
-``{"error": "...", "code": "...", "requestId": "..."}``. Validation errors add ``fields``, errors
-that can be retried after some time add ``retryAfter``.
+The body is ``{"error": "...", "code": "...", "requestId": "..."}``. Validation errors add
+``fields``; errors after which the client should wait add ``retryAfter``.
 """
 
 from collections.abc import Mapping, Sequence
@@ -18,7 +18,7 @@ NO_ANSWER = "is not responding"
 
 
 class Dependency(StrEnum):
-    """A server that calls can need, named for clients and server administrators."""
+    """A server that API calls depend on. Values are names for clients and administrators."""
 
     CONFIGURATION = "configuration database"
     """PostgreSQL: accounts, API keys, cameras, alerts, webhooks, credits."""
@@ -37,9 +37,9 @@ class Dependency(StrEnum):
 
 
 class DependencyUnavailableError(TransientError):
-    """A dependency is unavailable or too slow. The message names it, but no address or reason.
+    """A dependency is unavailable or too slow. The message contains only the dependency's name.
 
-    The reason is in ``__cause__``, which is for the log.
+    The reason is in ``__cause__``, for the log.
     """
 
     def __init__(self, dependency: Dependency, trouble: str = NO_ANSWER) -> None:
@@ -51,7 +51,7 @@ class DependencyUnavailableError(TransientError):
 _T = TypeVar("_T")
 
 UNION_TAG_PREFIX = "\x00"
-"""Prefix of the tags of a field's alternative types, which are left out of its path in errors."""
+"""Prefix of the tags of a field's alternative types. Paths in error responses omit the tags."""
 
 
 class ErrorCode(StrEnum):
@@ -62,7 +62,7 @@ class ErrorCode(StrEnum):
     """The default message."""
 
     def __new__(cls, word: str, status: int = 500, sentence: str = "") -> Self:
-        """Return the member for ``word``."""
+        """Return the member whose value is ``word``."""
         code = str.__new__(cls, word)
         code._value_, code.status, code.sentence = word, HTTPStatus(status), sentence
         return code
@@ -222,7 +222,7 @@ class ErrorCode(StrEnum):
 
 @dataclass(frozen=True)
 class FieldFault:
-    """An error in a parameter or body field. ``path`` is dotted, with the names of the request."""
+    """An error in a parameter or body field. ``path`` is dotted, with JSON field names."""
 
     path: str
     message: str
@@ -253,14 +253,14 @@ class ApiError(PlatestreamError):
 
 
 class BodyRefusedError(HTTPException):
-    """The rest of a body is not read; ``answer`` is the response.
+    """Stops reading a request body; ``answer`` is the response.
 
-    While FastAPI reads a body, it passes on only this type of error.
+    While FastAPI reads a body, it only passes on subclasses of ``HTTPException``.
     """
 
     def __init__(self, answer: ApiError) -> None:
         super().__init__(answer.status)
-        # The rest of the body is not read, so the connection cannot be reused.
+        # Because the rest of the body is not read, the connection cannot be reused.
         answer.headers["Connection"] = "close"
         self.answer = answer
 
@@ -274,7 +274,7 @@ def require_found(thing: _T | None) -> _T:
     """Return ``thing``.
 
     Raises:
-        ApiError: 404, it is None: it does not exist, or it belongs to another account.
+        ApiError: 404, the resource does not exist or belongs to another account.
     """
     if thing is None:
         raise ApiError(ErrorCode.NOT_FOUND)
@@ -282,7 +282,7 @@ def require_found(thing: _T | None) -> _T:
 
 
 def dependency_error(error: TransientError) -> ApiError:
-    """Return the error response that names the unavailable dependency."""
+    """Return the error response for an unavailable dependency, with its name if it is known."""
     sentence = error.sentence if isinstance(error, DependencyUnavailableError) else None
     return ApiError(ErrorCode.DEPENDENCY_UNAVAILABLE, sentence)
 

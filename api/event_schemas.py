@@ -1,4 +1,4 @@
-"""The section ``webhooks`` of the OpenAPI description, generated from the payloads."""
+"""Generates the section ``webhooks`` of the OpenAPI description from the payloads."""
 
 from typing import Any, Final
 
@@ -27,7 +27,7 @@ _SAME: Final = {
     "RecognitionPayload": "RecognitionBody",
     "RegionPayload": "PlateRegion",
 }
-"""Types of events that are identical in responses, and their names there."""
+"""Payload types that are identical to a response type, and the names of the response types."""
 _SHOWN_AS: Final = {
     "AlertPayload": "AlertBody",
     "AlertSchedule": "ScheduleView",
@@ -35,7 +35,7 @@ _SHOWN_AS: Final = {
     "Point": "PointBody",
     "Zone": "ZoneView",
 }
-"""Types of events, and the types of responses whose fields have the same descriptions."""
+"""Payload types, and the response types whose fields have the same descriptions."""
 _FIELDS: Final[dict[str, dict[str, Any]]] = {
     "alert": {"description": "The alert."},
     "at": {
@@ -56,7 +56,7 @@ _FIELDS: Final[dict[str, dict[str, Any]]] = {
     "recognition": {"description": "The recognition."},
     "triggerId": {"description": "ID of the trigger; identical in all events about it."},
 }
-"""Keywords of fields that no response describes."""
+"""OpenAPI keywords of fields that no response type describes."""
 _KEYWORDS: Final = ("description", "examples", "minimum", "maximum", "exclusiveMinimum")
 _SUMMARIES: Final = {
     EventName.RECOGNITION_CREATED: "A plate was recognised",
@@ -76,7 +76,7 @@ _SIGNATURE: Final = {
 
 
 def event_description() -> tuple[dict[str, Any], dict[str, Any]]:
-    """Return the section ``webhooks`` and the schemas that it needs."""
+    """Return the section ``webhooks`` and the schemas to which the section refers."""
     kinds = (RecognitionEventData, AlertEventData, CameraEventData, AlertPayload)
     _, schemas = msgspec.json.schema_components(kinds, ref_template=_REFERENCE)
     # This field is declared before its type, which is created from the record's fields.
@@ -88,7 +88,7 @@ def event_description() -> tuple[dict[str, Any], dict[str, Any]]:
 
 
 def show_payloads(schemas: dict[str, Any]) -> None:
-    """Describe the fields of events, most of them like those of responses."""
+    """Add descriptions to the fields of events, most of them copied from response types."""
     for name in (*(kind.__name__ for kind in set(_DATA.values())), *_SHOWN_AS):
         shown = schemas.get(_SHOWN_AS.get(name, ""), {})
         schemas[name].setdefault("description", shown.get("description"))

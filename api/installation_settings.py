@@ -58,4 +58,4 @@ class OperatorSettings(Fragment):
 
 
 class InstallationSettings(DiskSettings, HealthPageSettings, OperatorSettings):
-    """The health pages of the API, and the accounts that operate the installation."""
+    """Settings of the health pages, the disks, and the accounts that operate the installation."""

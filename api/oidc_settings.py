@@ -1,4 +1,4 @@
-"""Settings of login through an OpenID Connect provider."""
+"""Settings for login through an OpenID Connect provider."""
 
 import re
 from typing import Annotated, Literal, Self
@@ -27,11 +27,11 @@ def _domains(value: object) -> object:
 
 
 DomainList = Annotated[tuple[str, ...], NoDecode, BeforeValidator(_domains)]
-"""Comma-separated email domains, lower case."""
+"""Comma-separated email domains, in lower case."""
 
 
 class OidcSettings(Fragment):
-    """The provider through which people log in, and the people who can."""
+    """The provider through which people log in, and the people who are allowed to."""
 
     oidc_issuer: str = Field(
         "",

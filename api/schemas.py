@@ -1,4 +1,4 @@
-"""Base classes of all JSON bodies: camelCase names, no unknown fields, clean text."""
+"""Defines the base classes of all JSON bodies, and types of their fields."""
 
 import re
 from datetime import datetime
@@ -30,23 +30,23 @@ from common.urls.outbound import MAX_OUTBOUND_URL_LENGTH, parse_outbound_url
 _T = TypeVar("_T")
 
 MAX_NAMES = 200
-"""Maximum number of fields of a JSON object in a body; valid ones have under a quarter of it."""
+"""Maximum number of fields of a JSON object. Valid objects have less than a quarter of this."""
 
 # Control characters (PostgreSQL accepts no NUL), and halves of surrogate pairs, which UTF-8 cannot
-# encode. One search: otherwise 1 MB of text would block the event loop for a third of a second.
+# encode. A single search: otherwise, 1 MB of text would block the event loop for 0.3 s.
 _UNCLEAN = re.compile(r"[\x00-\x1f\x7f-\x9f\ud800-\udfff]")
 _LINE_BREAKS = str.maketrans("", "", "\t\n\r")
 
 
 def few_names(value: Any) -> Any:
-    """Reject an object with far too many fields, before each of them becomes an error to report."""
+    """Reject an object with far too many fields, so that the response does not list each field."""
     if isinstance(value, dict) and len(value) > MAX_NAMES:
         raise ValueError(f"must have at most {MAX_NAMES} fields")
     return value
 
 
 class RequestModel(BaseModel):
-    """A JSON body. Unknown fields are rejected by name.
+    """A JSON body. Unknown fields are rejected, each with an error that names the field.
 
     Read-only fields (``shown_only``, named as in JSON) are ignored, so that clients can change a
     response and send it back.
@@ -105,7 +105,7 @@ def without_repeats(values: list[_T]) -> list[_T]:
 def json_number(value: Any) -> Any:
     """Reject a value that is not a JSON number.
 
-    As a validator, it must follow ``Field``, or the OpenAPI schema lacks the bounds.
+    As a validator, it must follow ``Field``; otherwise, the OpenAPI schema lacks the bounds.
     """
     # Pydantic alone would accept "5" and true as numbers.
     if isinstance(value, bool) or not isinstance(value, int | float):
@@ -152,17 +152,17 @@ CleanText = Annotated[str, AfterValidator(_clean)]
 """Text without control characters."""
 
 FreeText = Annotated[str, AfterValidator(_clean_lines)]
-"""Text of any number of lines, without other control characters."""
+"""Text that can contain line breaks and tabs, but no other control characters."""
 
 NameText = Annotated[str, AfterValidator(_clean), AfterValidator(_not_blank)]
-"""A name: not blank; surrounding spaces are removed."""
+"""A name, which must not be blank. Surrounding spaces are removed."""
 
 NewPassword = Annotated[
     str,
     Field(min_length=MIN_PASSWORD_CHARACTERS, max_length=MAX_PASSWORD_CHARACTERS),
     AfterValidator(_fit_password),
 ]
-"""A password that a person sets; the most common ones are rejected."""
+"""A password that a person sets. The most common passwords are rejected."""
 
 TimeZone = Annotated[str, AfterValidator(_known_timezone), Field(examples=["Europe/Lisbon"])]
 """The IANA name of a time zone."""
@@ -184,7 +184,7 @@ ShortNumber = Annotated[
     PlainSerializer(_short, return_type=int | float, when_used="json"),
     WithJsonSchema({"type": "number"}, mode="serialization"),
 ]
-"""A number that is usually an integer: 5, not 5.0, for clients that parse it as one."""
+"""A number that is usually an integer. It is written as 5, not 5.0, for clients that parse ints."""
 
 JsonBoolean = Annotated[bool, BeforeValidator(_boolean)]
 Timestamp = Annotated[
@@ -192,4 +192,4 @@ Timestamp = Annotated[
     PlainSerializer(iso_utc, return_type=str, when_used="json"),
     WithJsonSchema({"type": "string", "format": "date-time"}, mode="serialization"),
 ]
-"""A time, as ISO 8601 in UTC with milliseconds."""
+"""A time in UTC, in ISO 8601 format with milliseconds."""

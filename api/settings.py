@@ -42,7 +42,7 @@ def _origins(value: object) -> object:
 
 
 class OwnerLimitSettings(DeliveryLimitSettings):
-    """Default limits of accounts; each can have other ones (``platestream owner limits``)."""
+    """Default limits of accounts. ``platestream owner limits`` overrides them for an account."""
 
     cameras_per_owner: int = Field(1000, ge=1, description="Maximum number of cameras per account.")
     frames_per_second_per_owner: int = Field(

@@ -1,4 +1,4 @@
-"""JSON of signing secrets, and of their rotation."""
+"""Defines the fields of signing secrets, and the request body that rotates a secret."""
 
 from typing import Annotated
 

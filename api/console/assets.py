@@ -1,8 +1,8 @@
-"""The console's files: read once, and served under a hash of their content.
+"""Reads the console's files once, and serves them under a hash of their content.
 
-They are served as written, without a build step. All are below one folder whose name is a hash of
-all contents: browsers cache them forever, modules import each other by relative paths, and a
-release never mixes with the previous one.
+The files are served as written, without a build step. The name of their common folder is a hash of
+all contents, so browsers cache the files forever, modules import each other by relative paths, and
+files of different releases never mix.
 """
 
 import base64
@@ -34,11 +34,11 @@ _BARE_NAMES: Mapping[str, str] = {
     "preact/hooks": "vendor/preact-hooks.mjs",
     "htm": "vendor/htm.mjs",
 }
-"""Files of the modules that others import by a bare name."""
+"""The files of modules that are imported by a bare name."""
 
 
 class Console:
-    """The console's page and files, as documents."""
+    """The console's page and files, as HTTP documents."""
 
     def __init__(self) -> None:
         """Read all files of the package."""
@@ -61,7 +61,7 @@ class Console:
         }
 
     def asset(self, path: str) -> Document | None:
-        """Return the file at a path of this release, or None if there is none."""
+        """Return the file at a path of this release, or None if no file has this path."""
         return self._assets.get(path)
 
     def _import_map(self) -> str:
@@ -78,7 +78,7 @@ class Console:
 
 @cache
 def console() -> Console:
-    """Return the console, read once."""
+    """Return the console. Its files are read only once."""
     return Console()
 
 
@@ -100,7 +100,7 @@ def _release(texts: Mapping[str, str]) -> str:
 
 
 def _policy(import_map: str) -> str:
-    """Return the Content-Security-Policy: own files only, no inline script or style."""
+    """Return a Content-Security-Policy that allows only own files, and no inline code or styles."""
     digest = base64.b64encode(hashlib.sha256(import_map.encode()).digest()).decode()
     return "; ".join(
         (

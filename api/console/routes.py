@@ -1,4 +1,4 @@
-"""``/``: the console's page, at the path of each view, and its files."""
+"""Serves the console's page at the path of each view, and the console's files."""
 
 from fastapi import APIRouter, Request
 from starlette.responses import Response
@@ -38,7 +38,7 @@ VIEWS = (
 
 @requires(Public.ANYBODY)
 async def console_page(request: Request) -> Response:
-    """Return the page, whose script shows the view of the path."""
+    """Return the page. Its script shows the view that belongs to the path."""
     return console().page.answer(request)
 
 
@@ -52,7 +52,7 @@ async def console_asset(request: Request) -> Response:
     """Return a file of the console.
 
     Raises:
-        ApiError: 404, also for a file of another release.
+        ApiError: 404, this release has no such file.
     """
     found = console().asset(request.url.path)
     if found is None:

@@ -1,4 +1,4 @@
-"""``/api/docs``: the OpenAPI description in Swagger UI, served entirely from this package."""
+"""Serves the OpenAPI description in Swagger UI at ``/api/docs``, without any external files."""
 
 from collections.abc import Mapping
 from functools import cache
@@ -22,7 +22,7 @@ _MEDIA_TYPES: Final = {
     "swagger-ui-bundle.js": "text/javascript",
     "start.js": "text/javascript",
 }
-# Swagger UI's style sheet has images in data: URLs.
+# Swagger UI's style sheet contains images as data: URLs.
 _POLICY: Final = (
     "default-src 'none'; script-src 'self'; style-src 'self'; "
     "img-src 'self' data: blob:; connect-src 'self'; base-uri 'none'; form-action 'none'; "
@@ -33,7 +33,7 @@ _POLICY: Final = (
 @router.get(_PAGE)
 @requires(Public.ANYBODY)
 async def docs(request: Request) -> Response:
-    """Return the page."""
+    """Return the documentation page."""
     return _documents()[_PAGE].answer(request)
 
 
@@ -43,7 +43,7 @@ async def docs_file(request: Request) -> Response:
     """Return a file of Swagger UI.
 
     Raises:
-        ApiError: 404.
+        ApiError: 404, there is no such file.
     """
     return require_found(_documents().get(request.url.path)).answer(request)
 
