@@ -28,7 +28,7 @@ _GRACEFUL_STOP_SECONDS = 20
 
 
 def main() -> None:
-    """Serve until a stop signal, then finish running requests."""
+    """Serve requests until a stop signal arrives, then finish running requests."""
     settings = load_settings(ApiSettings)
     configure_logging(settings)
     with _exit_if_misconfigured():

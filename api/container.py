@@ -74,13 +74,13 @@ from common.secrets import SecretBox
 from common.timestamps import now_ms
 
 FAILED_AUTHENTICATIONS_PER_MINUTE = 100
-"""Invalid keys and sessions per address. Above it, only credentials seen before are checked."""
+"""Invalid keys and sessions per address. Beyond that, only credentials seen before are checked."""
 STREAMS_PER_KEY = 5
 STREAMS_PER_PROCESS = 500
 CAMERA_ASSIGN_SECONDS = 4.5
 """Time that a new camera waits for an ingest worker: the call must respond within 5 s."""
 _HEARTBEAT_SECONDS = 15.0
-# Recent recognitions in memory (about 1 kB each), to resume event streams without a gap.
+# Number of recognitions in memory (about 1 kB each), so that event streams resume without gaps.
 _STREAM_MEMORY_RECORDS = 20_000
 
 

@@ -271,7 +271,7 @@ def known_code(word: str) -> ErrorCode | None:
 
 
 def require_found(thing: _T | None) -> _T:
-    """Return ``thing``.
+    """Return ``thing`` unless it is None.
 
     Raises:
         ApiError: 404, the resource does not exist or belongs to another account.

@@ -46,7 +46,7 @@ def few_names(value: Any) -> Any:
 
 
 class RequestModel(BaseModel):
-    """A JSON body. Unknown fields are rejected, each with an error that names the field.
+    """Base class of request bodies. Each unknown field is rejected with an error that names it.
 
     Read-only fields (``shown_only``, named as in JSON) are ignored, so that clients can change a
     response and send it back.
@@ -68,7 +68,7 @@ class RequestModel(BaseModel):
 
 
 class ResponseModel(BaseModel):
-    """A JSON response."""
+    """Base class of response bodies."""
 
     model_config = ConfigDict(
         alias_generator=to_camel,

@@ -63,9 +63,9 @@ class OutboundUrlChecker:
     async def check(
         self, urls: Sequence[tuple[str, str]], services: Sequence[tuple[str, str]] = ()
     ) -> None:
-        """Check ``urls``, pairs of a field's path and a URL.
+        """Check ``urls``, which are pairs of a field path and a URL.
 
-        ``services`` are pairs of a field's path and an Apprise URL.
+        ``services`` are pairs of a field path and an Apprise URL.
 
         Raises:
             ApiError: 400, URLs are invalid (all are listed); 429, too many URLs are waiting.

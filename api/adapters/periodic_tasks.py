@@ -18,7 +18,7 @@ _SWEEP_SECONDS = 5.0
 class PeriodicTasks:
     """Runs sweeps, which delete expired data and clean up after crashed processes.
 
-    Sweeps run one after another, in the given order. A failure and the recovery are logged once.
+    Sweeps run one after another, in the given order. Failures and recoveries are logged once.
     """
 
     def __init__(self, sweeps: Sequence[Sweep]) -> None:

@@ -93,7 +93,7 @@ class _TestedRule:
 
     def steps(self, rows: Sequence[SpanRow], result: BacktestResult) -> Iterator[None]:
         """Match rows with the rule and add them to the result, one row per step."""
-        # Creating the index takes too long for the event loop.
+        # The index is created in this thread, because that takes too long for the event loop.
         self._index = self._index or _index_of(self._rule)
         for row in rows:
             self._match(row, self._index, result)

@@ -1,4 +1,4 @@
-"""Defines the request and response bodies for explanations, triggers and tests of alerts."""
+"""Request and response bodies for explanations, triggers and tests of alerts."""
 
 from datetime import UTC, datetime
 from typing import Annotated, Any

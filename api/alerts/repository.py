@@ -188,7 +188,7 @@ class AlertRepository:
         return self._row(alert, owner)
 
     def _changed(self, alert: Alert, fields: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the columns that ``fields`` change; a ``schedule`` can be partial."""
+        """Return the columns that ``fields`` change. The ``schedule`` can be partial."""
         columns = _columns(fields, alert.schedule)
         changed = {name: one for name, one in columns.items() if getattr(alert, name) != one}
         notifications = fields.get(_NOTIFICATIONS)

@@ -1,4 +1,4 @@
-"""Serves ``/api/alertas``, and the explanation of alert outcomes."""
+"""Routes of ``/api/alertas``, and the explanation of alert outcomes."""
 
 from dataclasses import replace
 from datetime import timedelta

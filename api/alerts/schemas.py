@@ -1,4 +1,4 @@
-"""Defines the request and response bodies of alerts."""
+"""Request and response bodies for alerts."""
 
 from collections.abc import Mapping
 from typing import Annotated, Any

@@ -1,4 +1,4 @@
-"""Serves ``/api/analytics``."""
+"""Routes of ``/api/analytics``."""
 
 from typing import Annotated
 

@@ -1,4 +1,4 @@
-"""Defines the response body of an account's analytics."""
+"""Response body for an account's analytics."""
 
 import datetime as dt
 

@@ -133,7 +133,7 @@ def camera_chart(
 
 
 def success_percent(accepted: int, total: int) -> float:
-    """Return 100 × ``accepted`` ÷ ``total``, 0 to 100; 0 if ``total`` is 0."""
+    """Return 100 × ``accepted`` ÷ ``total`` (0 to 100), or 0 if ``total`` is 0."""
     return 100 * accepted / total if total else 0.0
 
 

@@ -1,4 +1,4 @@
-"""Serves ``/api/api-keys``."""
+"""Routes of ``/api/api-keys``."""
 
 from typing import Annotated
 

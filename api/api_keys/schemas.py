@@ -1,4 +1,4 @@
-"""Defines the request and response bodies of API keys."""
+"""Request and response bodies for API keys."""
 
 from typing import Annotated
 from uuid import UUID

@@ -1,4 +1,4 @@
-"""Serves ``/api/audit``."""
+"""Routes of ``/api/audit``."""
 
 from typing import Annotated
 

@@ -1,4 +1,4 @@
-"""Defines the query parameters and the response body of the audit log."""
+"""Query parameters and response body of the audit log."""
 
 from collections.abc import Mapping
 from typing import Annotated, Any, Final

@@ -1,4 +1,4 @@
-"""Serves ``/api/cameras``."""
+"""Routes of ``/api/cameras``."""
 
 from typing import Annotated
 

@@ -1,4 +1,4 @@
-"""Defines the request and response bodies of cameras."""
+"""Request and response bodies for cameras."""
 
 import base64
 from typing import Annotated

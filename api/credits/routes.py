@@ -1,4 +1,4 @@
-"""Serves ``/api/credits``."""
+"""Routes of ``/api/credits``."""
 
 from typing import Annotated
 
