@@ -28,7 +28,7 @@ def _version() -> str:
     try:
         return version("platestream-client")
     except PackageNotFoundError:
-        # Not installed: the version is only known after the package is built.
+        # Imported from a folder: a package that was not built has no version.
         return "0"
 
 
@@ -106,7 +106,7 @@ class Client(Resources[Sync]):
         self._http.close()
 
     def perform(self, call: Call[T]) -> T:
-        """Make a call, retry it if that can help, and return its result."""
+        """Make a call, retrying if that can help, and return the result."""
         attempt = 0
         while True:
             attempt += 1
@@ -121,7 +121,7 @@ class Client(Resources[Sync]):
             time.sleep(self._settings.pause(call, fault, attempt))
 
     def pages(self, pages: Pages[T]) -> Generator[T, None, None]:
-        """Yield the items of all pages; each page is requested when it is needed."""
+        """Yield the items of all pages. Each page is requested when needed."""
         following: Pages[T] | None = pages
         while following is not None:
             items, key = self.perform(following.call)
@@ -129,7 +129,7 @@ class Client(Resources[Sync]):
             following = pages.after(key)
 
     def follow(self, follow: Follow) -> Generator[RecognitionBody, None, None]:
-        """Yield the recognitions of a stream; reconnects as often as necessary."""
+        """Yield the recognitions of a stream, reconnecting as often as necessary."""
         while True:
             fault: PlatestreamError | None = None
             try:
@@ -190,7 +190,7 @@ class AsyncClient(Resources[Async]):
         await self._http.aclose()
 
     async def perform(self, call: Call[T]) -> T:
-        """Make a call, retry it if that can help, and return its result."""
+        """Make a call, retrying if that can help, and return the result."""
         attempt = 0
         while True:
             attempt += 1
@@ -205,7 +205,7 @@ class AsyncClient(Resources[Async]):
             await asyncio.sleep(self._settings.pause(call, fault, attempt))
 
     async def pages(self, pages: Pages[T]) -> AsyncGenerator[T, None]:
-        """Yield the items of all pages; each page is requested when it is needed."""
+        """Yield the items of all pages. Each page is requested when needed."""
         following: Pages[T] | None = pages
         while following is not None:
             items, key = await self.perform(following.call)
@@ -214,7 +214,7 @@ class AsyncClient(Resources[Async]):
             following = pages.after(key)
 
     async def follow(self, follow: Follow) -> AsyncGenerator[RecognitionBody, None]:
-        """Yield the recognitions of a stream; reconnects as often as necessary."""
+        """Yield the recognitions of a stream, reconnecting as often as necessary."""
         while True:
             fault: PlatestreamError | None = None
             try:

@@ -45,7 +45,7 @@ def verify(
     ``body`` is the raw body, before parsing. Names of ``headers`` are case-insensitive. Pass
     several secrets only if you replace the secret yourself: during a rotation, the service signs
     with both. ``tolerance`` is the maximum age of the signature in seconds; ``None`` disables the
-    check, for receivers behind a proxy that only keeps ``X-Signature-256``.
+    check, for receivers behind a proxy that only forwards ``X-Signature-256``.
 
     Raises:
         SignatureError: the signature is missing, wrong or too old.
@@ -128,9 +128,8 @@ def parse(body: bytes) -> Event:
 class Seen:
     """Remembers event IDs for a while, to drop duplicates.
 
-    The IDs are stored in the memory of one process. With several receivers, or to survive a
-    restart, store the IDs in your database instead, with a unique key and in the same transaction
-    as the work.
+    The IDs are in the memory of one process. With several receivers, or to survive a restart, store
+    the IDs in your database instead, with a unique key and in the same transaction as the work.
     """
 
     def __init__(self, seconds: float = 3 * _DAY_SECONDS, at_most: int = 100_000) -> None:

@@ -23,7 +23,7 @@ class RetryPolicy:
     def pause(
         self, fault: PlatestreamError, attempt: int, *, may_be_repeated: bool
     ) -> float | None:
-        """Return the seconds to wait after failed attempt number ``attempt``; None: do not retry.
+        """Return the seconds to wait after failed attempt number ``attempt``, or None for no retry.
 
         ``may_be_repeated``: the call is idempotent. Other calls are retried only if the call was
         certainly not executed.

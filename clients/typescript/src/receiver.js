@@ -25,7 +25,7 @@ export class EventError extends PlatestreamError {
  * Throw a SignatureError otherwise. `body` is the raw body, before parsing. Pass several secrets
  * only if you replace the secret yourself: during a rotation, the service signs with both. `tolerance`
  * is the maximum age of the signature in seconds; `null` disables the check, for receivers behind
- * a proxy that only keeps `X-Signature-256`.
+ * a proxy that only forwards `X-Signature-256`.
  *
  * Source: the service's guide to receivers; the Standard Webhooks specification, "Verifying
  * webhook authenticity".
