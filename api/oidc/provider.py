@@ -142,7 +142,7 @@ class IdentityProvider:
             return _decoded(body, _Tokens)
         fault = _fault(body)
         log.warning("oidc_code_rejected", status=status, error=fault[:_MAX_LOGGED_CHARACTERS])
-        # Some providers return invalid_request for a made-up code, which is a failed login.
+        # Some providers return invalid_request for an invalid code, which is a failed login.
         if fault in ("invalid_grant", "invalid_request"):
             raise ApiError(ErrorCode.LOG_IN_REFUSED)
         raise DependencyUnavailableError(Dependency.IDENTITY_PROVIDER, "rejected this client")

@@ -60,10 +60,7 @@ class OidcLogIn:
         limits: OwnerLimits,
         audit: AuditBuffer,
     ) -> None:
-        """``box`` encrypts cookies. ``failures`` also counts failed attempts to use invitations.
-
-        ``audit`` receives denied logins.
-        """
+        """``box`` encrypts cookies. Invitations share ``failures``. ``audit`` gets denials."""
         self._settings = settings
         self._sessions = sessions
         self._cookies = FlowCookies(box)

@@ -120,7 +120,7 @@ def enqueue_replay(
         {
             "topic": topic.name,
             "key": key,
-            # Without a trace: the trace of the request would contain thousands of deliveries.
+            # No trace is added: the trace of the request would contain thousands of deliveries.
             "value": encode(record),
             "owner_id": owner_id,
             "replay_id": replay_id,

@@ -161,7 +161,7 @@ class Relay:
         """Return on a notification, or when the next poll is due."""
         poll_at = time.monotonic() + self._poll_seconds
         while not self._stop.is_set() and (left := poll_at - time.monotonic()) > 0:
-            # In slices, so that stopping does not wait for a slow poll.
+            # Wait in slices, so that stopping does not wait for a slow poll.
             for _ in connection.notifies(timeout=min(left, _SLICE_SECONDS), stop_after=1):
                 return
         # The API also deletes failed rows: old rows, and rows of erased plates and accounts.

@@ -53,7 +53,7 @@ async def list_people(people: PeopleDep, caller: Caller) -> PersonList:
 async def update_person(
     people: PeopleDep, caller: Caller, id: ResourceId, body: PersonUpdate
 ) -> PersonAnswer:
-    """Changes a person's role or whether they can log in. Affects open sessions within 1 second."""
+    """Changes a person's role or enabled state. Takes effect in open sessions within one second."""
     person = await people.change(caller, id, body.model_dump(exclude_unset=True))
     return PersonAnswer(person=person_body(person, caller.require_person().id))
 
@@ -67,7 +67,7 @@ async def update_person(
 )
 @requires(Administrator.ONLY)
 async def remove_person(people: PeopleDep, caller: Caller, id: ResourceId) -> None:
-    """Removes a person. Their sessions end within one second. API keys they created stay valid."""
+    """Removes a person and ends their sessions within one second. API keys stay valid."""
     await people.remove(caller, id)
 
 

@@ -274,7 +274,7 @@ def _wanted_positions(
 
 
 def list_position(captured_ms: int, identifier: UUID) -> Place:
-    """Return the sort key of a recognition: time, then ID in ClickHouse's order of UUIDs.
+    """Return the sort key of a recognition: the time, then the ID in ClickHouse's UUID order.
 
     ClickHouse compares the second halves of UUIDs first.
     """

@@ -126,7 +126,7 @@ class ImageRecognition:
             self._active -= Counter((owner_id,))
 
     async def recognize(self, owner_id: UUID, call: ImageCall) -> RecognizeAnswer:
-        """Return the plates of an image and charge one credit, or raise and charge none.
+        """Return the plates of an image and charge one credit. Charge nothing if an error occurs.
 
         If an earlier call had the same key and content, its response is returned, and nothing is
         charged or stored.

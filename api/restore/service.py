@@ -131,7 +131,7 @@ def end_access(session: Session, *, disables_keys: bool) -> dict[str, int]:
         "sessionsEnded": count(delete(LoginSession).returning(LoginSession.id)),
         "invitationsEnded": count(delete(Invitation).returning(Invitation.id)),
         "keysDisabled": count(disable) if disables_keys else 0,
-        # Already published: webhooks would get events again, including events of erased plates.
+        # Already published: webhooks would receive the events again, even of erased plates.
         "recordsDropped": count(delete(ConfigOutbox).returning(ConfigOutbox.id)),
     }
 

@@ -2,7 +2,7 @@
 
 An API key consists of ``pk_``, 34 random base62 characters and a checksum of 6 characters.
 
-The checksum allows the API to reject mistyped and made-up keys without a lookup, and scanners to
+The checksum allows the API to reject mistyped and forged keys without a lookup, and scanners to
 recognise leaked keys.
 """
 

@@ -101,7 +101,7 @@ class OwnAccount:
         except ApiError as error:
             if error.code is not ErrorCode.INVALID_CREDENTIALS:
                 raise
-            # Not 401: the session itself is valid.
+            # The error is not 401, because the session itself is valid.
             raise invalid_field("currentPassword", "is incorrect") from error
 
 

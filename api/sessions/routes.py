@@ -275,7 +275,7 @@ async def update_account(
 ) -> SessionAnswer:
     """Changes the caller's password or, for administrators, the account's time zone.
 
-    Alert schedules without a time zone of their own use the new time zone within one second.
+    Alert schedules without their own time zone use the new time zone within one second.
     """
     changed = await account.change(
         caller,

@@ -161,7 +161,7 @@ class Sessions:
     async def in_thread(self, work: Callable[[str], str], text: str) -> str:
         """Run expensive ``work`` on a text in the password thread for known clients.
 
-        Only for callers who are logged in or have an invitation.
+        Use only for callers who are logged in or have an invitation.
 
         Raises:
             ApiError: 429, too many calls are waiting.
@@ -221,7 +221,7 @@ class Sessions:
             raise ApiError(ErrorCode.INVALID_CREDENTIALS, _REFUSED) from elsewhere
 
     async def _known_claim(self, email: str, password: str, origin: Origin) -> LogInRecord | None:
-        """Return a person who has logged in here before with the unproven address, or None.
+        """Return a person who logged in from ``origin`` before with the unproven address, or None.
 
         The password is compared only for such people, and failures count only for them.
         """
@@ -266,7 +266,7 @@ class Sessions:
     async def _matching(
         self, people: Sequence[LogInRecord], password: str, email: str, *, is_known: bool
     ) -> LogInRecord | None:
-        """Return the first of ``people`` with the password, or None after the same time."""
+        """Return the first of ``people`` with the password, or None. Both take the same time."""
         hashes = [one.password_hash for one in people if one.password_hash]
         if is_known:
             caller = people[0].owner_id if people else email

@@ -1,6 +1,6 @@
 """Validates values from clients: numbers, IDs, date-times, email addresses.
 
-Python also accepts texts that clients do not mean as numbers: ``1_0``, `` 5``, ``+5``, ``٣``.
+Python accepts more texts as numbers or UUIDs than clients intend: ``1_0``, `` 5``, ``+5``, ``٣``.
 """
 
 import re

@@ -141,7 +141,7 @@ def _log_failure(webhook_id: UUID, error: str) -> None:
 
 
 def all_fields(body: WebhookCreate) -> dict[str, Any]:
-    """Return all fields of a new webhook. If no secret was sent, generate one."""
+    """Return all fields of a new webhook. If no secret was sent, generate a secret."""
     return {**dict(body), "secret": body.secret or new_signing_secret()}
 
 
