@@ -128,7 +128,7 @@ def _without_delay(_client: object, _data: object, opened: object) -> None:
         opened.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
 
 
-# Process ids are not enough, because every process in a container can have the id 1.
+# Process ids are not enough: in containers, different processes have the id 1.
 _OWN_NUMBER = secrets.token_hex(4)
 
 

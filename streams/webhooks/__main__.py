@@ -13,6 +13,6 @@ if __name__ == "__main__":
     configure_logging(settings)
     run(
         build_webhooks_app(settings),
-        # Thousands of short exchanges: each takes a fifth less CPU than with asyncio's own loop.
+        # For thousands of short exchanges, uvloop uses a fifth less CPU than asyncio's own loop.
         new_loop=uvloop.new_event_loop,
     )

@@ -1,4 +1,4 @@
-"""The webhooks stage: events -> deliveries -> attempts -> the status of each webhook."""
+"""Builds the webhooks stage: events -> deliveries -> attempts -> the status of each webhook."""
 
 import asyncio
 import time
@@ -66,15 +66,15 @@ STAGE = "webhooks"
 
 CONCURRENT_ATTEMPTS: Final = 512
 """Concurrent delivery attempts of a worker."""
-# Concurrent deliveries to an endpoint with a backlog. Others get one at a time, in order.
+# Concurrent deliveries to an endpoint with a backlog. Other endpoints get one at a time, in order.
 _ATTEMPTS_PER_ENDPOINT: Final = 16
-# Pending deliveries of a worker (about 2 kB each), to limit memory.
+# Maximum number of pending deliveries of a worker (about 2 kB each), to limit memory.
 _MAX_PENDING: Final = 200_000
 _MAX_PENDING_PER_ENDPOINT: Final = 100_000
 AUTO_DISABLE_FAILURES: Final = 20
 """A webhook is disabled after this many consecutive failed attempts over at least a day."""
 _AUTO_DISABLE_MS: Final = 86_400_000
-# Notifications of an account, per worker; protects the providers' quotas.
+# Notifications of an account, per worker. The limit protects the providers' quotas.
 _MESSAGES_PER_OWNER_PER_HOUR: Final = 500
 
 _BATCH = 500
@@ -100,7 +100,7 @@ class DeliveryService(Service):
         self._running: asyncio.Task[None] | None = None
 
     async def on_start(self) -> None:
-        """Read all configuration; without it, events would find no subscriber."""
+        """Read the whole configuration. Without it, events would find no subscribers."""
         for reader in self._readers:
             reader.start()
         for reader in self._readers:
@@ -108,7 +108,7 @@ class DeliveryService(Service):
         self._running = asyncio.create_task(self._dispatcher.run())
 
     async def on_stop(self) -> None:
-        """Cancel running attempts; they are retried later."""
+        """Cancel running attempts, which will be retried later."""
         if self._running is not None:
             self._running.cancel()
             with suppress(asyncio.CancelledError):
@@ -143,7 +143,7 @@ def _add_fan_out(
     alerts: AlertCache,
     box: SecretBox,
 ) -> None:
-    """Recognitions and alerts -> deliveries."""
+    """Add the agents that turn recognitions and alerts into deliveries."""
     near = LimitUsageGauge("platestream_webhooks_owner_limit_ratio")
     app.metrics.registry.register(near)
     fan_out = FanOut(
@@ -176,7 +176,7 @@ def _add_batches(app: StageApp, topic: Topic, take: HandleBatch, wait_seconds: f
 def _add_camera_watch(
     app: StageApp, settings: WebhooksSettings, runner: StageRunner, subscriptions: SubscriptionCache
 ) -> None:
-    """Statuses of cameras -> deliveries."""
+    """Add the agent that turns camera statuses into deliveries."""
     watch = CameraAvailability(
         runner,
         subscriptions,
@@ -199,7 +199,7 @@ def _add_delivery(
     alerts: AlertCache,
     box: SecretBox,
 ) -> None:
-    """Deliveries -> attempts at receivers."""
+    """Add the agent that attempts deliveries to receivers."""
     http = HttpSender(
         OutboundRules(settings.webhook_allowed_networks),
         timeout_seconds=settings.webhook_timeout_seconds,
@@ -241,7 +241,7 @@ def _add_delivery(
 def _add_dispatcher(
     app: StageApp, settings: WebhooksSettings, sender: DeliverySender
 ) -> Dispatcher:
-    """Return the dispatcher with its table, wired to rebalances."""
+    """Return the dispatcher with its table, connected to rebalances."""
     table, attempts = faust_table(app, "pending-deliveries"), raw_topic(app, ATTEMPTS)
 
     async def publish(made: Sequence[DeliveryAttempt]) -> Sequence[bool]:
@@ -274,7 +274,7 @@ def _add_dispatcher(
 
 
 def _add_status(app: StageApp, runner: StageRunner, subscriptions: SubscriptionCache) -> None:
-    """Attempts -> the status of each webhook."""
+    """Add the agent that derives the status of each webhook from attempts."""
     rules = AutoDisableRules(
         failures=AUTO_DISABLE_FAILURES,
         over_ms=_AUTO_DISABLE_MS,
@@ -286,7 +286,7 @@ def _add_status(app: StageApp, runner: StageRunner, subscriptions: SubscriptionC
 
 
 def _services(settings: WebhooksSettings, http: HttpSender, images: CropReader) -> AppriseSender:
-    # The default URL leads to this machine, which a phone cannot reach.
+    # The default URL points to this machine, which a phone cannot reach.
     public_url = settings.public_url if "public_url" in settings.model_fields_set else ""
     return AppriseSender(
         http,

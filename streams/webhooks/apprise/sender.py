@@ -1,7 +1,7 @@
-"""Notifies people through the services of Apprise URLs.
+"""Notifies people through the notification services of Apprise URLs.
 
-Apprise's plugins make the requests, in threads. Each request is sent like a webhook, by
-:class:`HttpSender`, which checks every address to which it connects and follows no redirect.
+Apprise's plugins run in threads. Each request of a plugin is sent like a webhook, by
+:class:`HttpSender`, which checks every address to which it connects and follows no redirects.
 """
 
 import asyncio
@@ -23,13 +23,13 @@ from streams.webhooks.delivery.http_sender import HttpSender, ReceiverAnswer, Si
 from streams.webhooks.delivery.message_text import message_fields, message_subject
 from streams.webhooks.delivery.schedule import SendKind, SendResult
 
-# The title contains the alert; descriptions are too long for services that limit characters.
+# The title contains the alert. Descriptions are too long for services that limit characters.
 _LEFT_OUT = frozenset({"Alert", "Description"})
 _PARTS_REFUSED = frozenset(range(400, 500)) - {408, 425, 429}
 
 
 class AppriseSender:
-    """Makes attempts at services. It imports Apprise at the first attempt."""
+    """Sends notifications through services. Apprise is imported at the first attempt."""
 
     def __init__(
         self,
@@ -42,10 +42,10 @@ class AppriseSender:
         threads: int,
         now_ms: Callable[[], int],
     ) -> None:
-        """``timeout_seconds`` applies to a whole attempt, excluding its image.
+        """``timeout_seconds`` applies to a whole attempt, excluding reading the image.
 
-        Links lead to ``public_url``, empty: none is sent. ``threads`` is the number of concurrent
-        attempts, so that none waits for a hanging one.
+        Links lead to ``public_url``; if it is empty, no links are sent. ``threads`` is the number
+        of concurrent attempts, so that no attempt waits for a hanging one.
         """
         self._http = http
         self._fetch_image = fetch_image
@@ -58,7 +58,7 @@ class AppriseSender:
     async def send(self, delivery: Delivery, url: str) -> SendResult:
         """Send once and return the result. Errors of the service never raise.
 
-        Nothing is sent beyond the limits.
+        No message is sent beyond the limits.
         """
         owner = str(delivery.owner_id)
         if (denial := self._limits.denial(owner, url)) is not None:
@@ -94,12 +94,12 @@ class AppriseSender:
             attempt.stop()
 
     def close(self) -> None:
-        """Cancel queued attempts. Running ones finish in the background."""
+        """Cancel queued attempts. Running attempts finish in the background."""
         self._threads.shutdown(wait=False, cancel_futures=True)
 
 
 class _Attempt:
-    """One attempt: a thread for the plugin, whose requests are made on the event loop."""
+    """One attempt. The plugin runs in a thread, and its requests are sent on the event loop."""
 
     def __init__(self, http: HttpSender, loop: asyncio.AbstractEventLoop) -> None:
         self._http = http
@@ -127,7 +127,7 @@ class _Attempt:
     def _exchange(self, request: ServiceRequest) -> ServiceAnswer:
         signed = SignedRequest(
             request.url,
-            # The response is not decompressed, so ask for an uncompressed one.
+            # The response is not decompressed, so request an uncompressed one.
             {**request.headers, "Accept-Encoding": "identity"},
             request.body,
             request.method,
@@ -150,7 +150,7 @@ class _Attempt:
 
 
 def _result(results: list[SendResult], *, is_sent: bool) -> SendResult:
-    """Return the result of an attempt: the plugin's, or after a failure, that of HTTP."""
+    """Return the result of an attempt: the plugin's result or, after a failure, the HTTP result."""
     last = results[-1] if results else SendResult(kind=SendKind.FAILED)
     if is_sent:
         return SendResult(kind=SendKind.ACCEPTED, status=last.status)
@@ -163,7 +163,7 @@ def _result(results: list[SendResult], *, is_sent: bool) -> SendResult:
 
 
 def _once(failed: SendResult, results: list[SendResult]) -> SendResult:
-    """Return a failure; it is final if the service accepted a part of the message only.
+    """Return a failure, which is final if the service accepted only a part of the message.
 
     The service would reject a crop that is too large again, and each retry would repeat the text.
     """

@@ -1,4 +1,4 @@
-"""The crop of a plate for notifications that people read. Read from S3."""
+"""Reads the crops of plates from S3, for notifications that people read."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -15,30 +15,30 @@ from common.settings import S3Settings
 log = structlog.get_logger()
 
 FetchImage = Callable[[str], Awaitable[bytes | None]]
-"""Returns the image with a key, None if there is none."""
+"""Returns the image with a key, or None if there is no image."""
 
 _IMAGE_READ_SECONDS = 5.0
-"""Total time for an image. Reading it occupies one of the attempt slots of all endpoints."""
+"""Total time for an image. Meanwhile, an attempt slot shared by all endpoints is occupied."""
 _IMAGE_PAUSE_SECONDS = 0.5
 _IMAGE_THREADS = 2
 _MAX_IMAGE_BYTES = 2 * 1024 * 1024
 
 
 async def crop_of(delivery: Delivery, fetch_image: FetchImage, now_ms: int) -> bytes | None:
-    """Return the crop of an alert's plate, None if it is not available soon.
+    """Return the crop of an alert's plate, or None if the crop is not available soon.
 
-    ``now_ms`` is the wall clock, Unix ms.
+    ``now_ms`` is the wall-clock time in Unix ms.
     """
     assert delivery.trigger is not None, delivery.event
     recognition = delivery.trigger.recognition
     if recognition.crop_key is None:
         return None
-    # S3 may get the image after the alert, if it was unavailable for a moment.
+    # If S3 was unavailable for a moment, the image may be stored after the alert.
     may_come = now_ms - recognition.captured_ms < STORED_WITHIN_MS
     try:
         async with asyncio.timeout(_IMAGE_READ_SECONDS):
             crop = await fetch_image(recognition.crop_key)
-            # ASYNC110: S3 does not notify of new images.
+            # ASYNC110: S3 sends no notification of new images.
             while crop is None and may_come:  # noqa: ASYNC110
                 await asyncio.sleep(_IMAGE_PAUSE_SECONDS)
                 crop = await fetch_image(recognition.crop_key)
@@ -53,27 +53,27 @@ class CropReader:
 
     def __init__(self, settings: S3Settings) -> None:
         self._threads = ThreadPoolExecutor(_IMAGE_THREADS, thread_name_prefix="image-reader")
-        # Rather send a notification without a crop than late.
+        # It is better to send a notification without a crop than to send it late.
         self._bucket = S3Bucket(
             settings, read_seconds=_IMAGE_READ_SECONDS, connections=_IMAGE_THREADS
         )
 
     async def fetch(self, key: str) -> bytes | None:
-        """Return an image, None if it does not exist (any more) or is too large to send.
+        """Return an image, or None if the image does not exist (any more) or is too large to send.
 
         Raises:
-            TransientError: S3 is unavailable or too slow, including the wait for other reads.
+            TransientError: S3 is unavailable or too slow, including time spent on other reads.
         """
         loop = asyncio.get_running_loop()
         try:
             async with asyncio.timeout(_IMAGE_READ_SECONDS):
-                # A read that has not started by then is removed from the queue.
+                # After a timeout, a read that has not started is removed from the queue.
                 return await loop.run_in_executor(self._threads, self._fetch, key)
         except TimeoutError as error:
             raise TransientError(f"S3 sent no image within {_IMAGE_READ_SECONDS:g} s") from error
 
     def close(self) -> None:
-        """Cancel queued reads. Running ones finish in the background."""
+        """Cancel queued reads. Running reads finish in the background."""
         self._threads.shutdown(wait=False, cancel_futures=True)
 
     def _fetch(self, key: str) -> bytes | None:

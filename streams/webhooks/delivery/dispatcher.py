@@ -1,9 +1,9 @@
-"""Dispatches deliveries to attempts, and ensures that none is lost.
+"""Schedules the attempts of deliveries, and ensures that no delivery is lost.
 
 A delivery that succeeds at the first attempt is never written to the table: its message is
-acknowledged once the attempt is on its topic. A delivery that fails, or waits too long, is stored
-in the table; then its message is acknowledged, and a restart loads it from there. An attempt that
-is interrupted by a crash is repeated with the same ids. See :class:`DeliveryState` for the states.
+acknowledged once the attempt is on the attempts topic. A delivery that fails or waits too long is
+stored in the table before its message is acknowledged, and a restart loads it from the table. An
+attempt interrupted by a crash is repeated with the same ids. See :class:`DeliveryState` for states.
 """
 
 import asyncio
@@ -51,7 +51,7 @@ _FULL = SendResult(kind=SendKind.REFUSED, error="Too many deliveries are pending
 
 
 class Dispatcher:
-    """Owns all deliveries in progress. Use it on the stage's event loop."""
+    """Owns all deliveries in progress. Use the dispatcher on the stage's event loop."""
 
     def __init__(
         self,
@@ -72,7 +72,7 @@ class Dispatcher:
         self._now_ms = now_ms
         self._queues = EndpointQueues(rules.queues)
         self._writer = OutcomeWriter(stage=stage, table=table, publish=publish)
-        # Deliveries whose message is not acknowledged yet, or that are in progress.
+        # Deliveries that are in progress or whose message is not acknowledged yet.
         self._jobs: dict[bytes, DeliveryJob] = {}
         self._due: list[tuple[int, bytes]] = []
         self._pending = PendingCounts(rules.pending)
@@ -82,7 +82,7 @@ class Dispatcher:
         self._next_beginning: asyncio.Handle | None = None
 
     async def offer(self, delivery: Delivery, event: Event) -> None:
-        """Accept a delivery with its message, which is acknowledged once the delivery is safe.
+        """Accept a delivery. ``event`` is acknowledged once the delivery is safe.
 
         Returns once the next delivery can be offered.
         """
@@ -97,9 +97,9 @@ class Dispatcher:
         self._begin_attempts()
 
     def restore(self, partitions: Collection[int]) -> None:
-        """Start over with the table's entries of the partitions that are now this worker's.
+        """Start over with the table's entries of the partitions that now belong to this worker.
 
-        Attempts in progress continue; messages of waiting deliveries are read again.
+        Attempts in progress continue. Messages of waiting deliveries will be read again.
         """
         self._partitions = frozenset(partitions)
         self._writer.assign(self._partitions)
@@ -120,11 +120,11 @@ class Dispatcher:
             group.create_task(self._tick())
 
     async def fence(self) -> None:
-        """Wait, before partitions are reassigned, until none of their writes is in flight."""
+        """Wait briefly until no write is in flight. Called before partitions are reassigned."""
         await self._writer.fence()
 
     async def stop(self) -> None:
-        """Cancel running attempts: the table has the delivery, or Kafka its message."""
+        """Cancel running attempts. Deliveries remain in the table, or their messages in Kafka."""
         if self._next_beginning is not None:
             self._next_beginning.cancel()
         for task in self._attempts:
@@ -148,7 +148,7 @@ class Dispatcher:
                 self._begin_attempts()
                 await self._store_overdue()
             except Exception:
-                # Catch-all: without it, nothing would be retried any more.
+                # Catch-all: otherwise, no delivery would be retried any more.
                 log.exception("dispatcher_tick_failed")
             self._metrics.show(pending=self._pending.total, waiting=len(self._queues))
 
@@ -173,7 +173,7 @@ class Dispatcher:
             await self._store(job)
 
     async def _is_overloaded(self) -> bool:
-        """Return whether to store a new delivery; wait while neither memory nor table has space."""
+        """Return whether to store a new delivery. Wait while memory and table are both full."""
         while len(self._jobs) > self._rules.max_unstored:
             if not self._pending.is_full:
                 return True
@@ -185,7 +185,7 @@ class Dispatcher:
     async def _store(self, job: DeliveryJob) -> None:
         """Write a waiting job to the table, once the writer has capacity."""
         if job.state is not DeliveryState.QUEUED:
-            # Its turn came in the meantime.
+            # The job's turn came in the meantime.
             return
         job.enter(DeliveryState.STORING)
         await self._writer.wait_for_capacity()
@@ -204,14 +204,14 @@ class Dispatcher:
         while self._due and self._due[0][0] <= now_ms:
             _, key = heapq.heappop(self._due)
             pending = self._table.get(key)
-            # If it is not due, another entry will make it due later.
+            # If the delivery is not due, another entry will make it due later.
             if pending is not None and pending.due_ms <= now_ms:
                 self._queues.add(pending.delivery, key)
 
     def _begin_attempts(self) -> None:
         """Start attempts while there is capacity, a few in each turn of the event loop.
 
-        If a hundred were started together, each would wait for every step of all others.
+        If a hundred attempts started together, each would wait for every step of all others.
         """
         if self._next_beginning is None:
             self._begin_some()
@@ -264,7 +264,7 @@ class Dispatcher:
     def _record(
         self, job: DeliveryJob, result: SendResult, started_ms: int, seconds: float
     ) -> None:
-        """Decide how a delivery continues after an attempt, and have that written."""
+        """Decide how a delivery continues after an attempt, and queue the outcome for writing."""
         job.enter(DeliveryState.RECORDING)
         job.attempts += 1
         now_ms = self._now_ms()
@@ -290,7 +290,7 @@ class Dispatcher:
         )
 
     def _outlives_rebalance(self, job: DeliveryJob) -> bool:
-        """Detach a job from its messages, which are read again; return whether it continues."""
+        """Detach a job from its messages, which will be read again. Return whether it continues."""
         job.events.clear()
         if job.state.is_in_progress:
             return True
@@ -302,7 +302,7 @@ class Dispatcher:
         return True
 
     def _on_written(self, result: WriteResult) -> None:
-        """Release a written outcome's messages; if it is not stored, they are read again."""
+        """Release the messages of an outcome if it is stored. Otherwise, they are read again."""
         job, attempt = result.outcome.job, result.outcome.attempt
         if result.is_stored:
             for event in job.events:
@@ -322,7 +322,7 @@ class Dispatcher:
             else:
                 self._pending.change(job.delivery.endpoint, 1)
         if job.state.is_to_be_stored:
-            # Stored in the table, or its message is read again by this worker or another one.
+            # If the delivery is not stored, this or another worker will read its message again.
             is_stored = result.is_stored
             job.enter(DeliveryState.STORED if is_stored else DeliveryState.LEFT_TO_REPLAY)
             del self._jobs[job.key]

@@ -1,8 +1,8 @@
-"""Sends signed requests to URLs configured by clients. The only module that imports aiohttp.
+"""Sends signed requests to URLs configured by clients. Only this module imports aiohttp.
 
 The address is checked when the socket is created, and the socket connects to exactly the checked
-address. So a name that resolves differently a moment later is no risk, and literal addresses cannot
-bypass the resolver's check. Redirects are not followed, proxies of the environment are not used,
+address. Therefore a name that resolves differently a moment later is no risk, and literal addresses
+cannot bypass the check. Redirects are not followed, proxy settings of the environment are not used,
 and cookies are not stored.
 """
 
@@ -30,10 +30,10 @@ from streams.webhooks.delivery.schedule import SendKind, SendResult, kind_of_sta
 
 _MAX_RESPONSE_BYTES = 64 * 1024
 _READ_SECONDS = 1.0
-# More than can fail concurrently with the default settings: half of CONCURRENT_ATTEMPTS.
+# By default, fewer attempts can fail concurrently: at most half of CONCURRENT_ATTEMPTS.
 _RESOLVER_THREADS = 512
 _REFUSED = "is in a network that is not allowed; see PLATESTREAM_WEBHOOK_ALLOWED_NETWORKS"
-# The dispatcher limits concurrency, per endpoint.
+# The dispatcher limits the concurrency per endpoint.
 _NO_LIMIT = 0
 _IDLE_SECONDS = 30.0
 _ADDRESSES_REMEMBERED = 4096
@@ -41,7 +41,7 @@ _ADDRESSES_REMEMBERED = 4096
 
 @dataclass(frozen=True, repr=False)
 class SignedRequest:
-    """A signed request. ``headers`` are complete, except for those that HTTP itself needs."""
+    """A signed request. ``headers`` are complete, except for headers that HTTP itself needs."""
 
     url: str
     headers: Mapping[str, str]
@@ -51,7 +51,7 @@ class SignedRequest:
 
 @dataclass(frozen=True, repr=False)
 class ReceiverAnswer:
-    """The response of a receiver; ``body`` is truncated if it was long or slow."""
+    """The response of a receiver. A long or slow ``body`` is truncated."""
 
     headers: Mapping[str, str]
     body: bytes
@@ -65,16 +65,16 @@ class _Dialled:
     refused: int = 0
 
 
-# aiohttp creates sockets in the context of the request, and reports only the last address.
+# aiohttp creates sockets in the request's context, but its errors report only the last address.
 _dialled: ContextVar[_Dialled] = ContextVar("dialled")
 
 
 class RefusedAddressError(OSError):
-    """Nothing may be sent to the address to which the request is about to connect."""
+    """The request is about to connect to an address that is not allowed."""
 
 
 class ThreadResolver(AbstractResolver):
-    """The system's resolver with aiohttp's interface."""
+    """Provides the system's resolver with aiohttp's interface."""
 
     def __init__(self) -> None:
         self._resolver = SystemResolver(threads=_RESOLVER_THREADS)
@@ -96,12 +96,12 @@ class ThreadResolver(AbstractResolver):
         ]
 
     async def close(self) -> None:
-        """Cancel queued look-ups. Running ones finish in the background."""
+        """Cancel queued lookups. Running lookups finish in the background."""
         self._resolver.close()
 
 
 class HttpSender:
-    """One connection pool for all endpoints, opened at the first use."""
+    """Sends requests to all endpoints over one connection pool, opened at first use."""
 
     def __init__(
         self,
@@ -110,18 +110,18 @@ class HttpSender:
         timeout_seconds: float,
         resolver: AbstractResolver | None = None,
     ) -> None:
-        """``timeout_seconds`` applies to a whole attempt; ``rules`` are the administrator's."""
+        """``timeout_seconds`` applies to a whole attempt. The administrator sets ``rules``."""
         self._rules = rules
         self._timeout = aiohttp.ClientTimeout(total=timeout_seconds)
         self._resolver = resolver
-        # The same few URLs are used repeatedly. What a name resolves to is checked each time.
+        # The same few URLs are used repeatedly. The addresses of names are checked each time.
         self._refusal = lru_cache(_ADDRESSES_REMEMBERED)(self._check_url)
         self._session: aiohttp.ClientSession | None = None
 
     async def post(self, request: SignedRequest) -> SendResult:
         """Send once and return the result. Receivers' errors never raise.
 
-        In a trace, the request gets a ``traceparent`` header, unless it already has one.
+        In a trace, the request gets a ``traceparent`` header unless the request already has one.
         """
         about = {"http.request.method": request.method}
         with traced(request.method, SpanKind.CLIENT, about) as span:
@@ -135,7 +135,7 @@ class HttpSender:
             return result
 
     async def exchange(self, request: SignedRequest) -> tuple[SendResult, ReceiverAnswer | None]:
-        """Send once and return the result with the response, None if there was none.
+        """Send once and return the result, and the response or None.
 
         Receivers' errors never raise.
         """
@@ -151,7 +151,7 @@ class HttpSender:
         except aiohttp.ClientConnectorError as error:
             return _connection_fault(error, dialled), None
         except (aiohttp.ClientError, OSError, ValueError) as error:
-            # ValueError: aiohttp's error for a response that is not HTTP.
+            # aiohttp raises ValueError for a response that is not HTTP.
             return _failed(f"The request failed: {type(error).__name__}."), None
 
     async def close(self) -> None:
@@ -161,7 +161,7 @@ class HttpSender:
             self._session = None
 
     def _check_url(self, url: str) -> SendResult | None:
-        """Return why nothing may be sent to a URL, None if sending is allowed."""
+        """Return why requests to a URL are not allowed, or None if they are."""
         try:
             parse_outbound_url(url, self._rules)
         except InvalidInputError as error:
@@ -230,12 +230,12 @@ def _traced_request(request: SignedRequest, span: Span) -> SignedRequest:
 
 @lru_cache(_ADDRESSES_REMEMBERED)
 def _unquoted_url(url: str) -> URL:
-    """Return the URL as written: receivers sign paths, and this form was checked."""
+    """Return the URL as written, because receivers sign paths and this form was checked."""
     return URL(url, encoded=url.isascii())
 
 
 async def _drained(response: aiohttp.ClientResponse) -> bytes:
-    """Read a short response to its end, so that the connection can be reused; otherwise close it.
+    """Read a short response to the end to reuse the connection, otherwise close the connection.
 
     Only the status matters: a long or slow body does not change the result.
     """
@@ -257,7 +257,7 @@ async def _drained(response: aiohttp.ClientResponse) -> bytes:
 
 
 def retry_after_seconds(text: str | None, now_seconds: float) -> float | None:
-    """Return the wait that a Retry-After header requests, None if it is invalid.
+    """Return the wait that a Retry-After header requests, or None if the header is invalid.
 
     **Source:** RFC 9110, section 10.2.3: seconds, or a date.
     """
@@ -275,7 +275,7 @@ def retry_after_seconds(text: str | None, now_seconds: float) -> float | None:
 
 
 def _connection_fault(error: aiohttp.ClientConnectorError, dialled: _Dialled) -> SendResult:
-    # If one address is allowed, it may respond the next time.
+    # An allowed address may respond next time.
     if dialled.refused and not dialled.allowed:
         return SendResult(kind=SendKind.REFUSED, error=f"The URL {_REFUSED}.")
     if isinstance(error, aiohttp.ClientConnectorCertificateError):

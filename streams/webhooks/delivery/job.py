@@ -1,4 +1,4 @@
-"""A delivery in progress: its states, and how its message reaches the dispatcher."""
+"""Defines the states of a delivery in progress, and passes deliveries to the dispatcher."""
 
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
@@ -22,21 +22,21 @@ from streams.webhooks.delivery.schedule import SendResult
 log = structlog.get_logger()
 
 SendDelivery = Callable[[Delivery, int], Awaitable[SendResult]]
-"""Makes an attempt, given its number from 1. Receivers' errors never raise."""
+"""Makes an attempt, given the attempt's number (from 1). Receivers' errors never raise."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class DispatchRules:
     """The limits of a dispatcher. ``pauses_seconds`` are the pauses between attempts.
 
-    A delivery that waits for its turn longer than ``store_after_seconds``, or exceeds
-    ``max_unstored``, is written to the table.
+    A delivery is written to the table if it waits for its turn longer than ``store_after_seconds``,
+    or if more than ``max_unstored`` deliveries are in memory.
     """
 
     queues: QueueRules
     pending: PendingLimits
     pauses_seconds: tuple[float, ...]
-    # Writing to the table costs more than waiting; a burst should not pay it for each delivery.
+    # Writing to the table costs more than waiting, so deliveries of a burst should only wait.
     store_after_seconds: float = 15.0
     max_unstored: int = 5_000
 
@@ -45,21 +45,21 @@ class DeliveryState(StrEnum):
     """The states of a delivery in progress. Only the dispatcher changes them."""
 
     QUEUED = auto()
-    """Waiting for its turn."""
+    """The delivery waits for its turn."""
     STORING = auto()
-    """Waiting for its turn, and to be written to the table."""
+    """The delivery waits for its turn and for being written to the table."""
     DISPLACED = auto()
-    """Being written to the table, after a rebalance removed it from the queue."""
+    """The delivery is being written to the table after a rebalance removed it from the queue."""
     ATTEMPTING = auto()
     """An attempt is running."""
     RECORDING = auto()
     """The attempt has ended or was rejected; its outcome must be written."""
     STORED = auto()
-    """Only in the table. A job created from the table starts in this state."""
+    """The delivery is only in the table. A job created from the table starts in this state."""
     DONE = auto()
-    """Its last attempt has been recorded."""
+    """The last attempt of the delivery has been recorded."""
     LEFT_TO_REPLAY = auto()
-    """Dropped without being written: its message or its table entry is read again."""
+    """The job was dropped unwritten: the delivery's message or table entry will be read again."""
 
     @property
     def is_in_progress(self) -> bool:
@@ -76,7 +76,7 @@ _S = DeliveryState
 TRANSITIONS: Final[Mapping[DeliveryState, frozenset[DeliveryState]]] = {
     _S.QUEUED: frozenset({_S.STORING, _S.ATTEMPTING, _S.RECORDING, _S.LEFT_TO_REPLAY}),
     _S.STORING: frozenset({_S.STORED, _S.ATTEMPTING, _S.DISPLACED, _S.LEFT_TO_REPLAY}),
-    # Its turn comes again if the table, once read again, already contained it.
+    # An attempt follows if the table, after being read again, already contains the delivery.
     _S.DISPLACED: frozenset({_S.STORED, _S.ATTEMPTING, _S.LEFT_TO_REPLAY}),
     _S.ATTEMPTING: frozenset({_S.RECORDING}),
     _S.RECORDING: frozenset({_S.STORED, _S.DONE, _S.LEFT_TO_REPLAY}),
@@ -84,19 +84,19 @@ TRANSITIONS: Final[Mapping[DeliveryState, frozenset[DeliveryState]]] = {
     _S.DONE: frozenset(),
     _S.LEFT_TO_REPLAY: frozenset(),
 }
-"""The states that may follow each state."""
+"""The states that can follow each state."""
 
 
 class ForbiddenTransitionError(Exception):
-    """A delivery was about to enter a state that must not follow its current one: a bug."""
+    """A delivery was about to enter a state that must not follow its current state: a bug."""
 
 
 @dataclass(eq=False)
 class DeliveryJob:
-    """A delivery in progress, for one attempt. ``events`` are its unacknowledged messages.
+    """A delivery in progress, for one attempt. ``events`` are unacknowledged messages.
 
-    ``is_in_table``: this worker's table contains it, so its messages may be acknowledged.
-    ``attempts`` counts completed attempts; ``accepted_seconds`` is on the monotonic clock.
+    ``is_in_table``: this worker's table contains the delivery, so its messages may be acknowledged.
+    ``attempts`` counts completed attempts. ``accepted_seconds`` is on the monotonic clock.
     """
 
     key: bytes
@@ -109,10 +109,10 @@ class DeliveryJob:
     is_in_table: bool = False
 
     def enter(self, state: DeliveryState) -> None:
-        """Change the state.
+        """Change to another state.
 
         Raises:
-            ForbiddenTransitionError: the state must not follow the current one.
+            ForbiddenTransitionError: ``state`` must not follow the current state.
         """
         if state not in TRANSITIONS[self.state]:
             raise ForbiddenTransitionError(f"{self.state.name} -> {state.name}")
@@ -120,12 +120,12 @@ class DeliveryJob:
 
 
 class DeliveryIntake:
-    """Offers deliveries to the dispatcher one by one; unreadable ones become dead letters."""
+    """Offers deliveries to the dispatcher one by one. Unreadable ones become dead letters."""
 
     def __init__(
         self, runner: StageRunner, offer: Callable[[Delivery, Event], Awaitable[None]]
     ) -> None:
-        """``offer`` accepts a delivery and its message, which is acknowledged when safe."""
+        """``offer`` accepts a delivery and an event, to be acknowledged once that is safe."""
         self._runner = runner
         self._offer = offer
 
@@ -142,7 +142,7 @@ class DeliveryIntake:
 
 
 def _read(message: Message) -> Delivery:
-    """Return the delivery of a message with its trace; an existing trace is retained."""
+    """Return the delivery of a message with the message's trace, unless it already has one."""
     delivery = decode(Delivery, message.value or b"")
     trace = None if delivery.trace else message_trace(message)
     return delivery if trace is None else msgspec.structs.replace(delivery, trace=trace.traceparent)

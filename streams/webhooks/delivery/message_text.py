@@ -1,4 +1,4 @@
-"""Text of alert notifications. No I/O."""
+"""Creates the text of alert notifications. No I/O."""
 
 from datetime import datetime
 from zoneinfo import ZoneInfo
@@ -20,9 +20,9 @@ def message_subject(delivery: Delivery) -> str:
 
 
 def message_fields(delivery: Delivery, public_url: str, warning: str | None) -> list[MessageField]:
-    """Return all fields; links lead to ``public_url``, empty: there are none.
+    """Return all fields. Links lead to ``public_url``; if it is empty, there are no links.
 
-    ``warning`` is the text about the limits of notifications, if any.
+    ``warning`` is a text about the limits of notifications, or None.
     """
     trigger = delivery.trigger
     assert trigger is not None, delivery.event
@@ -59,7 +59,7 @@ def _fields(trigger: AlertTrigger, public_url: str) -> list[MessageField]:
 
 
 def _test_fields(trigger: AlertTrigger, public_url: str) -> list[MessageField]:
-    """Return the fields of a test, whose plate was not detected and has no recognition."""
+    """Return the fields of a test message, which has no detected plate and no recognition."""
     return [
         ("Test", "This is a test message. No vehicle was detected."),
         ("Alert", trigger.alert.name),

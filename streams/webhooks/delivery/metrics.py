@@ -1,4 +1,4 @@
-"""The Prometheus metrics of deliveries."""
+"""Prometheus metrics of deliveries."""
 
 from prometheus_client import CollectorRegistry
 
@@ -34,7 +34,7 @@ class DeliveryMetrics:
         self._waiting = gauge("platestream_webhooks_queued_deliveries", registry)
 
     def attempted(self, attempt: DeliveryAttempt, now_ms: int, *, is_held_back: bool) -> None:
-        """Count an attempt that has just ended, with its duration.
+        """Count an attempt that has just ended, and record its duration.
 
         ``is_held_back``: an hourly limit prevented sending.
         """
@@ -47,7 +47,7 @@ class DeliveryMetrics:
             self._age.observe(max(0, now_ms - delivery.created_ms) / 1000)
 
     def show(self, *, pending: int, waiting: int) -> None:
-        """Set the number of deliveries that wait for a retry, and for their turn."""
+        """Set the numbers of deliveries that wait for a retry and for their turn."""
         self._pending.set(pending)
         self._waiting.set(waiting)
 

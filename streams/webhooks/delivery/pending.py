@@ -1,4 +1,4 @@
-"""Pending deliveries: the stage's table and its limits. Only I/O: the table.
+"""Stores pending deliveries in the stage's table, within limits. Only I/O: the table.
 
 At any time, a delivery is in the table or its message is not acknowledged.
 """
@@ -17,9 +17,9 @@ _ROUND_BYTES = 8
 
 
 class PendingDelivery(Record, frozen=True, kw_only=True):
-    """A delivery, the number of its attempts, and the time of the next one (Unix ms).
+    """A delivery, the number of completed attempts, and the time of the next attempt (Unix ms).
 
-    ``partition`` is the partition of its message on the deliveries topic.
+    ``partition`` is the partition of the delivery's message on the deliveries topic.
     """
 
     delivery: Delivery
@@ -29,7 +29,7 @@ class PendingDelivery(Record, frozen=True, kw_only=True):
 
 
 def pending_key(delivery: Delivery) -> bytes:
-    """Return the key of a delivery; a redelivery has a different one."""
+    """Return the key of a delivery. A redelivery has a different key."""
     return delivery.id.bytes + delivery.requested_ms.to_bytes(_ROUND_BYTES, "big")
 
 
@@ -38,7 +38,7 @@ class _DeliveryHead(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class PendingHead(Record, frozen=True, kw_only=True):
-    """The part of a :class:`PendingDelivery` that a restart needs; the rest is not decoded."""
+    """The part of a :class:`PendingDelivery` that a restart needs. The rest is not decoded."""
 
     delivery: _DeliveryHead
     due_ms: int
@@ -46,10 +46,10 @@ class PendingHead(Record, frozen=True, kw_only=True):
 
 
 class PendingTable:
-    """Pending deliveries by :func:`pending_key`."""
+    """The table of pending deliveries by :func:`pending_key`."""
 
     def __init__(self, table: DurableTable) -> None:
-        """The changelog of ``table`` must have the partitions of the deliveries topic."""
+        """The changelog of ``table`` must have as many partitions as the deliveries topic."""
         self._table = table
 
     def __contains__(self, key: bytes) -> bool:
@@ -57,7 +57,7 @@ class PendingTable:
         return self._table.get(key) is not None
 
     def get(self, key: bytes) -> PendingDelivery | None:
-        """Return a pending delivery, None if there is none that this release can read."""
+        """Return a pending delivery, or None if it does not exist or is unreadable."""
         return self._table.read(PendingDelivery, key)
 
     def put_change(self, pending: PendingDelivery) -> OutgoingMessage:
@@ -65,7 +65,7 @@ class PendingTable:
         return OutgoingMessage(pending_key(pending.delivery), encode(pending), pending.partition)
 
     def delete_change(self, key: bytes, *, partition: int) -> OutgoingMessage | None:
-        """Return the change that deletes a delivery, None if it is not stored."""
+        """Return the change that deletes a delivery, or None if the delivery is not stored."""
         return OutgoingMessage(key, None, partition) if key in self else None
 
     async def apply(self, changes: Sequence[OutgoingMessage]) -> list[bool]:
@@ -73,7 +73,7 @@ class PendingTable:
         return await self._table.put_all(changes)
 
     def retain_partitions(self, partitions: Collection[int]) -> list[tuple[bytes, PendingHead]]:
-        """Return the pending deliveries of ``partitions``; drop those of other partitions."""
+        """Return the pending deliveries of ``partitions``; drop all others from memory."""
         return self._table.retain(PendingHead, lambda head: head.partition, partitions)
 
 
@@ -81,8 +81,8 @@ class PendingTable:
 class PendingLimits:
     """Limits of pending deliveries in a worker's table, in total and per endpoint.
 
-    From half of ``max_total`` on, no endpoint gets more than its equal share of that half, so
-    endpoints that were unavailable first leave space for those that become unavailable later.
+    From half of ``max_total`` on, no endpoint gets more than an equal share of that half. So
+    endpoints that were unavailable first leave space for endpoints that fail later.
     """
 
     max_total: int

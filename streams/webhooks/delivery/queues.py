@@ -1,8 +1,8 @@
-"""The order of attempts: a queue for each endpoint, in the order of capture. No I/O.
+"""Orders attempts with a queue for each endpoint, sorted by capture time. No I/O.
 
-Accounts take turns, and within an account its endpoints do, so an account with a hundred endpoints
-gets no more turns than one with a single endpoint. A failing endpoint gets one attempt at a time,
-and all failing endpoints share half of the attempts in flight, so they do not delay the others.
+Accounts take turns, and so do the endpoints of an account. An account with a hundred endpoints gets
+no more turns than an account with a single endpoint. A failing endpoint gets one attempt at a time,
+and all failing endpoints share half of the attempts in flight, so as not to delay other endpoints.
 """
 
 import heapq
@@ -16,8 +16,8 @@ from common.records.deliveries import Delivery
 class QueueRules:
     """The limits of attempts in flight, in total and per endpoint.
 
-    An endpoint that keeps up gets one delivery at a time, in order. One with a backlog gets
-    another one for each ``backlog_per_attempt`` waiting deliveries, up to ``max_per_endpoint``.
+    An endpoint that keeps up gets one delivery at a time, in order. An endpoint with a backlog gets
+    one more for each ``backlog_per_attempt`` waiting deliveries, up to ``max_per_endpoint``.
     """
 
     max_attempts: int
@@ -27,7 +27,7 @@ class QueueRules:
 
 @dataclass(order=True, frozen=True)
 class QueuedDelivery:
-    """A delivery that waits for its turn. ``sequence`` orders deliveries of the same time."""
+    """A delivery that waits for its turn. ``sequence`` orders deliveries with the same time."""
 
     occurred_ms: int
     sequence: int
@@ -48,11 +48,11 @@ class EndpointQueues:
     def __init__(self, rules: QueueRules) -> None:
         self._rules = rules
         self._endpoints: dict[str, _EndpointQueue] = {}
-        # Accounts, and for each its endpoints that can have a turn, in the order of their turns.
+        # For each account, the endpoints that can have a turn. Both are in the order of turns.
         self._turns: dict[UUID, dict[str, None]] = {}
         self._sequence = 0
         self.in_flight = 0
-        """Attempts that have started and not ended."""
+        """The number of attempts that have started but not ended."""
         self._failing_in_flight = 0
 
     def add(self, delivery: Delivery, key: bytes) -> None:
@@ -64,18 +64,18 @@ class EndpointQueues:
         self._schedule(endpoint, state)
 
     def is_failing(self, endpoint: str) -> bool:
-        """Return whether the latest attempt at an endpoint failed."""
+        """Return whether the latest attempt to deliver to an endpoint failed."""
         state = self._endpoints.get(endpoint)
         return state is not None and state.is_failing
 
     def begin(self) -> tuple[str, bytes] | None:
-        """Return endpoint and key of the delivery whose turn it is, None if there is none."""
+        """Return the endpoint and the key of the next delivery, or None if none can start."""
         if self.in_flight >= self._rules.max_attempts:
             return None
         for _ in range(len(self._turns)):
             owner_id, endpoints = next(iter(self._turns.items()))
             turn = self._begin_of(endpoints)
-            # Moved after all other accounts, if it has more deliveries.
+            # The account moves after all others if it has more deliveries.
             del self._turns[owner_id]
             if endpoints:
                 self._turns[owner_id] = endpoints
@@ -93,7 +93,7 @@ class EndpointQueues:
             elif self._may_begin(state):
                 return endpoint, self._begin(endpoint, state, endpoints)
             elif state.in_flight == 0:
-                # Only other failing endpoints block it: it retains its turn.
+                # The endpoint retains its turn, because only other failing endpoints block it.
                 endpoints[endpoint] = None
         return None
 
@@ -110,7 +110,7 @@ class EndpointQueues:
         self._schedule(endpoint, state)
 
     def clear(self) -> None:
-        """Drop all waiting deliveries; attempts in flight are not affected."""
+        """Drop all waiting deliveries. Attempts in flight are not affected."""
         for endpoint, state in self._endpoints.items():
             state.waiting.clear()
             self._schedule(endpoint, state)

@@ -1,4 +1,4 @@
-"""The schedule of attempts: retry or final failure; and the record of each. Only I/O: the log."""
+"""Decides between retry and final failure, and creates the records of attempts. No I/O but logs."""
 
 import random
 from collections.abc import Sequence
@@ -15,7 +15,7 @@ _MAX_RETRY_AFTER_SECONDS = 86_400.0
 
 
 class SendKind(StrEnum):
-    """The result of an attempt, as relevant for the schedule."""
+    """The kinds of results of an attempt that the schedule distinguishes."""
 
     ACCEPTED = "accepted"
     FAILED = "failed"
@@ -28,11 +28,11 @@ class SendKind(StrEnum):
 
 @dataclass(frozen=True, kw_only=True)
 class SendResult:
-    """The result of an attempt; ``error`` is a sentence for people, without secrets.
+    """The result of an attempt. ``error`` is a sentence for people, without secrets.
 
-    ``retry_after_seconds`` is requested by the receiver. ``is_held_back``: one of our limits
-    prevented sending. ``location`` is that header of a redirect, as sent by the receiver.
-    ``webhook_revision`` is the revision of the webhook that was used.
+    ``retry_after_seconds`` is the wait requested by the receiver. ``is_held_back``: one of our
+    limits prevented sending. ``location`` is the Location header of a redirect, as sent by the
+    receiver. ``webhook_revision`` is the revision of the webhook that was used.
     """
 
     kind: SendKind
@@ -46,7 +46,7 @@ class SendResult:
 
 @dataclass(frozen=True)
 class AttemptDecision:
-    """The outcome of an attempt; ``next_attempt_ms`` (Unix ms) is set if another one follows."""
+    """The outcome of an attempt, and the time of the next attempt (Unix ms), if one follows."""
 
     outcome: AttemptOutcome
     next_attempt_ms: int | None = None
@@ -60,10 +60,10 @@ _FINAL = {
 
 
 def kind_of_status(status: int) -> SendKind:
-    """Return the kind of an HTTP status.
+    """Return the kind of result that an HTTP status means.
 
-    Any 2xx is success. A redirect and 410 (Gone) are final. All others are retried: while a
-    receiver restarts, the proxy in front of it may return any of them.
+    Any 2xx is success. A redirect and 410 (Gone) are final. All other statuses are retried: while a
+    receiver restarts, the proxy in front of the receiver may return any of these.
     """
     if 200 <= status < 300:
         return SendKind.ACCEPTED
@@ -80,10 +80,10 @@ def decide(
     pauses_seconds: Sequence[float],
     jitter: float | None = None,
 ) -> AttemptDecision:
-    """Return how a delivery continues after a number of ``attempts``, including this one.
+    """Return how a delivery continues after ``attempts`` attempts, including this one.
 
-    ``pauses_seconds`` are the pauses between attempts. A receiver's Retry-After makes a pause
-    longer, up to a day, never shorter. ``jitter`` is -1..1, random unless given.
+    ``pauses_seconds`` are the pauses between attempts. A receiver's Retry-After can extend a pause
+    up to a day, but not shorten it. ``jitter`` is -1..1, random unless given.
     """
     if result.kind in _FINAL:
         return AttemptDecision(_FINAL[result.kind])
@@ -106,7 +106,7 @@ def attempt_record(
     started_ms: int,
     seconds: float,
 ) -> DeliveryAttempt:
-    """Return the record of a delivery's attempt; its id does not depend on the worker."""
+    """Return the record of an attempt. The id of the record does not depend on the worker."""
     return DeliveryAttempt(
         id=attempt_id(delivery, number),
         delivery=delivery,
@@ -122,9 +122,9 @@ def attempt_record(
 
 
 def log_attempt(attempt: DeliveryAttempt) -> None:
-    """Log an attempt that has ended; at debug level if it succeeded."""
+    """Log an attempt that has ended, at debug level if it succeeded."""
     delivery = attempt.delivery
-    # A thousand log lines per second would cost more than the deliveries.
+    # A thousand log lines per second would take more resources than the deliveries.
     write = log.debug if attempt.outcome is AttemptOutcome.DELIVERED else log.info
     write(
         "delivery_attempted",

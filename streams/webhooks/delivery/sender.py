@@ -1,4 +1,4 @@
-"""One attempt: resolves the destination of a delivery, signs it, and passes it to a transport."""
+"""Makes one attempt: finds the destination, signs the delivery, and passes it to a transport."""
 
 from collections.abc import Callable, Hashable
 from dataclasses import replace
@@ -45,7 +45,7 @@ USER_AGENT = f"Platestream/{version('platestream')}"
 _KNOWN_WITHIN_SECONDS = 5.0
 _DECRYPTED_ADDRESSES = 4096
 _BODIES = 64
-"""Bodies of alerts: at most 0.5 MB each, for up to a hundred endpoints at about the same time."""
+"""Bodies of alerts to cache: at most 0.5 MB each, sent to up to a hundred endpoints at a time."""
 
 
 class NotificationTransport(Protocol):
@@ -56,7 +56,7 @@ class NotificationTransport(Protocol):
 
 
 class DeliverySender:
-    """Makes attempts."""
+    """Makes attempts to send deliveries."""
 
     def __init__(
         self,
@@ -79,7 +79,7 @@ class DeliverySender:
         self._email = email
         self._services = services
         self._now_ms = now_ms
-        # Each delivery of an alert has its URL encrypted again; its retries have the same text.
+        # Every delivery of an alert encrypts its URL again, but retries have the same ciphertext.
         self._bodies: LRUCache[Hashable, bytes] = LRUCache(_BODIES)
         self._decrypted = lru_cache(_DECRYPTED_ADDRESSES)(box.decrypt)
 
@@ -119,7 +119,7 @@ class DeliverySender:
             result = await self._http.post(self._request(delivery, destination, number))
             return replace(_with_target(result, destination), webhook_revision=destination.revision)
         except MisconfiguredError as error:
-            # The secret key is missing: an administrator can configure it while retries last.
+            # The secret key is missing. An administrator can configure it while retries continue.
             log.error("delivery_misconfigured", delivery_id=str(delivery.id), error=str(error))
             return SendResult(kind=SendKind.FAILED, error="A stored secret could not be decrypted.")
 
@@ -130,7 +130,7 @@ class DeliverySender:
         return msgspec.structs.replace(delivery, trigger=trigger)
 
     def _is_removed(self, delivery: Delivery) -> bool:
-        """Return whether the alert has changed since and no longer has the recipient."""
+        """Return whether the alert has changed since then and no longer has the recipient."""
         trigger = delivery.trigger
         is_asked_for = delivery.cause is DeliveryCause.REDELIVERY
         if trigger is None or is_asked_for or isinstance(delivery.target, WebhookTarget):
@@ -151,7 +151,7 @@ class DeliverySender:
                 include_disabled=delivery.cause is DeliveryCause.TEST,
             )
         assert isinstance(target, UrlTarget)
-        # A delivery that was planned before a rotation has the former secret.
+        # A delivery that was planned before a secret rotation has the former secret.
         secrets = self._subscriptions.notification_secrets(delivery.owner_id, self._now_ms())
         return Destination(
             url=self._decrypted(target.url_encrypted),
@@ -191,7 +191,7 @@ class DeliverySender:
 
 
 def _with_target(result: SendResult, destination: Destination) -> SendResult:
-    """Return a redirect's result with the target of the redirect in its error."""
+    """Return the result of a redirect with the redirect's target in the error."""
     if result.location is None:
         return result
     target = redirect_target(destination.url, result.location)

@@ -1,4 +1,4 @@
-"""Signatures of deliveries. No I/O."""
+"""Signs deliveries. No I/O."""
 
 import base64
 import binascii
@@ -23,7 +23,7 @@ _SECRETS_REMEMBERED = 4096
 def signature_headers(
     body: bytes, *, message_id: str, timestamp_seconds: int, secrets: Sequence[str]
 ) -> dict[str, str]:
-    """Return the headers that sign ``body``: ours, and those of Standard Webhooks.
+    """Return the headers that sign ``body``: our own headers, and the Standard Webhooks headers.
 
     ``secrets`` are the current secret and, during a rotation, the previous one.
 
@@ -57,7 +57,7 @@ def _standard(secret: str) -> Webhook:
 def _key(secret: str) -> bytes:
     """Return the key that libraries derive from a secret: base64 after the prefix ``whsec_``.
 
-    A secret in any other form is used as bytes.
+    The bytes of a secret in any other form are the key.
     """
     if secret.startswith(_PREFIX):
         try:

@@ -1,7 +1,7 @@
-"""Writes the outcomes of deliveries: attempts to their topic first, then the table.
+"""Writes the outcomes of deliveries: first attempts to their topic, then changes to the table.
 
-The dispatcher releases the message after both. All outcomes that arrive while Kafka stores the last
-batch form the next batch, in order: writing them one by one would cost more than the deliveries.
+The dispatcher releases the message after both writes. All outcomes that arrive while Kafka stores
+a batch form the next batch, in order: writing each outcome separately would be too slow.
 """
 
 import asyncio
@@ -24,22 +24,22 @@ _MAX_WAITING = 1_000
 _FENCE_SECONDS = 5.0
 
 AttemptPublisher = Callable[[Sequence[DeliveryAttempt]], Awaitable[Sequence[bool]]]
-"""Publishes attempts; returns for each whether Kafka has stored it."""
+"""Publishes attempts. Returns for each attempt whether Kafka has stored it."""
 
 
 @dataclass(eq=False)
 class DeliveryOutcome:
-    """A change of a job that is to be written.
+    """A change of a job that must be written.
 
-    With an ``attempt``: the attempt, and then ``pending`` as the table's entry until the next one,
-    or None after the last. Without an attempt: only ``pending``, for a waiting job.
+    If ``attempt`` is set, the attempt is written first, and then ``pending`` as the table's entry
+    until the next attempt, or None after the last. Otherwise, ``pending`` stores a waiting job.
     """
 
     job: DeliveryJob
     pending: PendingDelivery | None
     attempt: DeliveryAttempt | None = None
     is_published: bool = False
-    """Whether the attempt is on its topic. It is published once, however often the table fails."""
+    """Whether the attempt is on its topic. If writing to the table fails, it is not repeated."""
 
     @property
     def is_final(self) -> bool:
@@ -49,14 +49,14 @@ class DeliveryOutcome:
 
 @dataclass(frozen=True)
 class WriteResult:
-    """The result of writing an outcome. If not stored, its message or table entry is reread."""
+    """The result of writing an outcome. If not stored, the message or table entry is reread."""
 
     outcome: DeliveryOutcome
     is_stored: bool
 
 
 class OutcomeWriter:
-    """Writes in the order of :meth:`add`. Use it on the stage's event loop, from one caller."""
+    """Writes outcomes in the order of :meth:`add`. Use one caller, on the stage's event loop."""
 
     def __init__(self, *, stage: StageApp, table: PendingTable, publish: AttemptPublisher) -> None:
         self._stage = stage
@@ -92,10 +92,10 @@ class OutcomeWriter:
         return job in self._sending
 
     async def write_next(self) -> list[WriteResult]:
-        """Wait for outcomes, write them, and return those that are completed.
+        """Wait for outcomes, write them, and return the results of completed writes.
 
         A write that Kafka did not acknowledge is retried by a later call, after a pause. The caller
-        must process the results before it awaits anything, so that the table and the jobs agree.
+        must process the results before the next await, so that the table and the jobs agree.
         """
         if self._failures:
             await asyncio.sleep(self._retry.pause_seconds(self._failures))
@@ -105,14 +105,14 @@ class OutcomeWriter:
             try:
                 results, failed = await self._write(outcomes)
             except Exception:
-                # Catch-all: without it, no delivery would be completed any more.
+                # Catch-all: otherwise, no delivery would be completed any more.
                 log.exception("delivery_results_not_written")
                 results, failed = [], outcomes
         self._failures = self._failures + 1 if failed else 0
         return [*results, *self._put_back(failed)]
 
     async def fence(self) -> None:
-        """Wait until no write is in flight, for at most as long as a rebalance may wait.
+        """Wait until no write is in flight, but at most as long as a rebalance can wait.
 
         Later writes check whether the partitions still belong to this worker.
         """
@@ -145,7 +145,7 @@ class OutcomeWriter:
     ) -> tuple[list[WriteResult], list[DeliveryOutcome]]:
         """Publish attempts, then change the table; return results and unacknowledged outcomes.
 
-        In this order, because an attempt whose entry was deleted before a crash would be lost.
+        In reverse order, an attempt would be lost in a crash after its entry was deleted.
         """
         await self._publish_attempts(outcomes)
         results: list[WriteResult] = []
@@ -155,15 +155,15 @@ class OutcomeWriter:
             if outcome.attempt is not None and not outcome.is_published:
                 failed.append(outcome)
             elif outcome.attempt is None and not outcome.job.state.is_to_be_stored:
-                # Its turn came first, or a rebalance removed it: nothing is left to write.
+                # The job's turn came first, or a rebalance removed the job: nothing to write.
                 continue
             elif outcome.is_final or self._may_store(outcome.job):
                 writes.append((outcome, self._change(outcome)))
             else:
                 results.append(WriteResult(outcome, is_stored=False))
         if results:
-            # The caller drops these jobs before it awaits anything. Otherwise, a reread message
-            # would join a job that is about to be dropped, and would never be released.
+            # The caller drops these jobs before its next await. Otherwise, a reread message would
+            # join a job that is about to be dropped, and would never be released.
             self._outcomes[:0] = [outcome for outcome, _ in writes]
             self._has_work.set()
             return results, failed
@@ -200,8 +200,8 @@ class OutcomeWriter:
         return not self._stage.is_leaving and job.partition in self._partitions
 
     def _change(self, outcome: DeliveryOutcome) -> OutgoingMessage | None:
-        """Return the change of the table, None if it is already correct."""
+        """Return the change of the table, or None if the table is already correct."""
         if outcome.pending is not None:
             return self._table.put_change(outcome.pending)
-        # Correct even if another worker has the partition: it was the last attempt.
+        # Correct even if another worker owns the partition, because this was the last attempt.
         return self._table.delete_change(outcome.job.key, partition=outcome.job.partition)

@@ -1,6 +1,6 @@
 """Sends alerts by email through the configured SMTP server.
 
-Without a server alerts still trigger, and the attempt says why nothing was sent.
+Without an SMTP server, alerts still trigger, and the attempt states why no email was sent.
 """
 
 import time
@@ -20,10 +20,10 @@ _CROP_ID = "crop@platestream"
 
 
 class DisabledEmail:
-    """The transport of an installation without an SMTP server; rejects everything."""
+    """Rejects every email, because the installation has no SMTP server."""
 
     async def send(self, delivery: Delivery, address: str) -> SendResult:
-        """Return that no server is configured."""
+        """Return the error that no SMTP server is configured."""
         return SendResult(kind=SendKind.REFUSED, error="No SMTP server is configured.")
 
 
@@ -39,9 +39,9 @@ class EmailSender:
         clock: Callable[[], float] = time.monotonic,
         now_ms: Callable[[], int] = now_ms,
     ) -> None:
-        """``timeout_seconds`` applies to each step of the exchange; ``clock`` is monotonic.
+        """``timeout_seconds`` applies to each step of the exchange. ``clock`` is monotonic.
 
-        ``now_ms`` is the wall clock, Unix ms.
+        ``now_ms`` returns the wall-clock time in Unix ms.
         """
         self._settings = settings
         self._fetch_image = fetch_image
@@ -82,8 +82,8 @@ def email_message(
 ) -> EmailMessage:
     """Return the message that notifies ``address`` of an alert.
 
-    ``warning`` is the text about limits; ``crop`` is a JPEG. The same delivery has the same
-    Message-ID, so that clients show a repeated message once.
+    ``warning`` is a text about limits. ``crop`` is a JPEG. A repeated message has the same
+    Message-ID, so that email clients show it only once.
     """
     trigger = delivery.trigger
     assert trigger is not None, delivery.event

@@ -1,4 +1,4 @@
-"""camera.online and camera.offline, from the statuses of cameras."""
+"""Publishes camera.online and camera.offline events, based on camera statuses."""
 
 import structlog
 
@@ -41,7 +41,7 @@ class CameraAvailability:
 
         Raises:
             InvalidInputError: the status cannot be decoded.
-            TransientError: Kafka is unavailable; the presence is unchanged.
+            TransientError: Kafka is unavailable. The presence is unchanged.
         """
         self._runner.require_next(event)
         key, value = event.message.key or b"", event.message.value

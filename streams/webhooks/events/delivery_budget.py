@@ -1,7 +1,7 @@
 """Limits the deliveries of an account's events: per minute, and of alerts per recognition.
 
-They are counted by the time of the events, so late events after an outage do not exceed the limit.
-Each worker counts the deliveries that it creates, since its start.
+Deliveries are counted by the events' time, so that late events after an outage do not exceed the
+limit. Each worker counts the deliveries that it has created since it started.
 """
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
@@ -32,12 +32,12 @@ _SENTENCES: Mapping[DeliveryLimit, str] = {
 
 
 Plan = Callable[[], Delivery]
-"""Creates a delivery. This encrypts its URLs, which takes longer than planning it."""
+"""Creates a delivery. This encrypts URLs, which takes longer than planning the delivery."""
 
 
 @dataclass(frozen=True)
 class Share:
-    """The created deliveries of an event; the first that was dropped, and why."""
+    """The created deliveries of an event, the first dropped delivery, and the reason."""
 
     made: tuple[Delivery, ...]
     left_out: Delivery | None = None
@@ -45,7 +45,7 @@ class Share:
 
 
 class DeliveryBudget:
-    """The counts of all accounts. Use it on one event loop."""
+    """Counts the deliveries of all accounts. Use the budget on one event loop."""
 
     def __init__(
         self,
@@ -53,12 +53,12 @@ class DeliveryBudget:
         own_limits: Callable[[UUID], Mapping[str, int]],
         near: LimitUsageGauge,
     ) -> None:
-        """``own_limits`` returns an account's own limits, which override those of the settings."""
+        """``own_limits`` returns an account's own limits, which override the settings."""
         self._per_minute = settings.deliveries_per_minute_per_owner
         self._own_limits = own_limits
         self._near = near
         self._counts: LRUCache[Hashable, int] = LRUCache(_COUNTS)
-        # A repeated event, as after an outage of Kafka, counts once.
+        # A repeated event, for example after an outage of Kafka, counts once.
         self._decided: LRUCache[UUID, _Allowance] = LRUCache(_COUNTS)
 
     def share(self, plans: Sequence[Plan]) -> Share:

@@ -1,4 +1,4 @@
-"""The deliveries of an event, and the agents' bodies that publish them."""
+"""Creates the deliveries of events, and publishes them."""
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
 from functools import partial
@@ -44,20 +44,20 @@ from streams.webhooks.events.subscription_cache import SubscriptionCache
 log = structlog.get_logger()
 
 _PUBLISHED_TOGETHER = 200
-"""Number of deliveries created before they are sent."""
+"""Number of deliveries that are created and then sent together."""
 _DECRYPTED_ALERTS = 256
 _WARNED_ACCOUNTS = 1_000
 _WARNED_SECONDS = 60.0
 
 DeliveryPublisher = Callable[[Sequence[Delivery]], Awaitable[None]]
-"""Publishes deliveries; returns once Kafka has stored all of them."""
+"""Publishes deliveries. Returns once Kafka has stored all of them."""
 
 AttemptSender = Callable[[Sequence[DeliveryAttempt]], Awaitable[None]]
-"""Publishes records of dropped deliveries; returns once Kafka has stored all of them."""
+"""Publishes records of dropped deliveries. Returns once Kafka has stored all of them."""
 
 
 def delivery_publisher(topic: faust.TopicT) -> DeliveryPublisher:
-    """Return the publisher to the deliveries topic."""
+    """Return a function that publishes to the deliveries topic."""
 
     async def publish(deliveries: Sequence[Delivery]) -> None:
         await send_all(topic, (_message(one, one) for one in deliveries))
@@ -66,7 +66,7 @@ def delivery_publisher(topic: faust.TopicT) -> DeliveryPublisher:
 
 
 def attempt_sender(topic: faust.TopicT) -> AttemptSender:
-    """Return the publisher to the attempts topic."""
+    """Return a function that publishes to the attempts topic."""
 
     async def publish(attempts: Sequence[DeliveryAttempt]) -> None:
         await send_all(topic, (_message(one, one.delivery) for one in attempts))
@@ -94,7 +94,7 @@ class FanOut:
         sends_email: bool,
         now_ms: Callable[[], int],
     ) -> None:
-        """``sends_email``: an SMTP server is configured; otherwise no emails are sent."""
+        """``sends_email``: whether an SMTP server is configured. If not, no emails are sent."""
         self._subscriptions = subscriptions
         self._alerts = alerts
         self._box = box
@@ -124,8 +124,8 @@ class FanOut:
 
         Raises:
             TransientError: Kafka is unavailable.
-            MisconfiguredError: an alert was encrypted with another key. If it is the only event,
-                its webhook deliveries are published nevertheless.
+            MisconfiguredError: an alert was encrypted with another key. If the batch has only one
+                event, the webhook deliveries are published nevertheless.
         """
 
         async def plans() -> AsyncIterator[list[Plan]]:
@@ -136,7 +136,7 @@ class FanOut:
             await self._publish_all(plans())
         except MisconfiguredError:
             if len(events) == 1:
-                # Their attempts last longer than it takes to correct the key.
+                # Attempts to webhooks continue for longer than it takes to correct the key.
                 ((event, trigger),) = events
                 webhooks = self._webhooks_for(event, trigger)
                 deliveries = [plan() for plan in webhook_plans(trigger, webhooks)]
@@ -202,7 +202,7 @@ class FanOut:
     def _webhooks_for(self, event: Event, trigger: AlertTrigger) -> tuple[WebhookConfig, ...]:
         wanted = trigger_event(trigger.phase)
         if wanted is EventName.ALERT_CORRECTED:
-            # Webhooks that got the wrong plate get the correction.
+            # Webhooks that received the wrong plate receive the correction.
             wanted = EventName.ALERT_TRIGGERED
         return self._subscriptions.subscribers(trigger.owner_id, wanted, published_ms(event))
 
@@ -216,10 +216,10 @@ def trigger_plans(
 ) -> list[tuple[Plan, bool]]:
     """Return the deliveries of a trigger to webhooks and to the alert's notifications.
 
-    Each is paired with whether it is an email. ``alert`` is the trigger's complete alert.
+    Each delivery is paired with whether it is an email. ``alert`` is the trigger's complete alert.
     ``webhooks`` subscribe to the trigger's phase. The alert's own URLs are notified early, and
-    again only if that was wrong. Emails and Apprise notifications are for people: they are sent
-    after the vehicle has left, with its image.
+    again only if the early trigger was wrong. Emails and Apprise notifications are for people: they
+    are sent after the vehicle has left, with its image.
     """
     plans = [(plan, False) for plan in webhook_plans(trigger, webhooks)]
     for endpoint, notification in destinations.items():
@@ -254,9 +254,9 @@ def _destinations(alert: AlertConfig, box: SecretBox) -> Destinations:
 
 
 def _without_alert_name(delivery: Delivery) -> Delivery:
-    """Return a delivery without its alert's name, which is looked up if it is sent after all.
+    """Return a delivery without the alert's name, which is looked up if the delivery is resent.
 
-    There can be one for each of hundreds of alerts, and their names cannot be compressed.
+    There can be one such record for each of hundreds of alerts, and names cannot be compressed.
     """
     trigger = delivery.trigger
     if trigger is None or not trigger.alert.is_reference:

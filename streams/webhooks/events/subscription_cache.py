@@ -1,6 +1,6 @@
-"""Subscriptions to events: webhooks and cameras from the configuration topics.
+"""Caches subscriptions to events: webhooks and cameras from the configuration topics.
 
-Only one event loop may use it.
+Only one event loop may use the cache.
 """
 
 import asyncio
@@ -29,7 +29,7 @@ _headers_decoder = msgspec.json.Decoder(dict[str, str])
 
 @dataclass(frozen=True, repr=False)
 class Destination:
-    """A receiver's URL, and its signing secrets. The current secret is first."""
+    """A receiver's URL and signing secrets. The current secret is first."""
 
     url: str
     secrets: tuple[str, ...]
@@ -40,7 +40,7 @@ class Destination:
 
 @dataclass(frozen=True)
 class Unavailable:
-    """The reason why there is no destination; a sentence for people."""
+    """The reason why there is no destination, as a sentence for people."""
 
     reason: str
 
@@ -84,14 +84,14 @@ class SubscriptionCache:
         _apply(self._owners, updates)
 
     def own_limits(self, owner_id: UUID) -> Mapping[str, int]:
-        """Return an account's own limits, by name."""
+        """Return an account's own limits by name."""
         owner = self._owners.get(owner_id)
         return {} if owner is None else owner.limits
 
     def notification_secrets(self, owner_id: UUID, now_ms: int) -> tuple[str, ...]:
         """Return the secrets that sign an account's notifications, the current one first.
 
-        Empty until the account's record is known. ``now_ms`` is Unix ms, UTC.
+        The result is empty until the account's record is known. ``now_ms`` is Unix ms, UTC.
 
         Raises:
             MisconfiguredError: the secret was encrypted with another key.
@@ -108,7 +108,7 @@ class SubscriptionCache:
     def subscribers(
         self, owner_id: UUID, event: EventName, published_ms: int
     ) -> tuple[WebhookConfig, ...]:
-        """Return the webhooks that subscribe to an account's event; ``published_ms`` is Unix ms."""
+        """Return an account's webhooks that subscribe to an event. ``published_ms`` is Unix ms."""
         return tuple(
             webhook
             for webhook in self._by_owner.get(owner_id, {}).values()
@@ -118,25 +118,25 @@ class SubscriptionCache:
         )
 
     def status(self, webhook_id: UUID) -> WebhookStatus | None:
-        """Return the status of a webhook, None if it has none."""
+        """Return the status of a webhook, or None if the webhook has none."""
         return self._statuses.get(webhook_id)
 
     def apply_status(self, status: WebhookStatus) -> None:
-        """Replace a webhook's status, unless a later one is known."""
+        """Replace a webhook's status unless a later status is known."""
         known = self._statuses.get(status.webhook_id)
         if known is None or known.attempts_offset <= status.attempts_offset:
             self._statuses[status.webhook_id] = status
 
     def webhook(self, webhook_id: UUID) -> WebhookConfig | None:
-        """Return a webhook, None if it is not known."""
+        """Return a webhook, or None if the webhook is not known."""
         return self._webhooks.get(webhook_id)
 
     async def destination(
         self, webhook_id: UUID, *, now_ms: int, wait_seconds: float, include_disabled: bool = False
     ) -> Destination | Unavailable:
-        """Return the destination of a webhook, waiting briefly if it is not known yet.
+        """Return the destination of a webhook, waiting briefly if the webhook is not known yet.
 
-        ``include_disabled``: also return that of a disabled webhook.
+        ``include_disabled``: also return the destination of a disabled webhook.
 
         Raises:
             MisconfiguredError: the webhook was encrypted with another key.
@@ -155,13 +155,13 @@ class SubscriptionCache:
         return _without_past_secret(found, webhook, now_ms)
 
     async def camera(self, camera_id: UUID, wait_seconds: float) -> CameraConfig | None:
-        """Return a camera, waiting briefly if it is not known yet."""
+        """Return a camera, waiting briefly if the camera is not known yet."""
         await self._wait_for(lambda: camera_id in self._cameras, wait_seconds)
         return self._cameras.get(camera_id)
 
     def _is_enabled(self, webhook: WebhookConfig) -> bool:
         status = self._statuses.get(webhook.webhook_id)
-        # A webhook disabled by failures remains so until it is changed, as when it is enabled.
+        # A webhook disabled by failures remains disabled until it is changed, e.g. enabled.
         return webhook.enabled and (
             status is None
             or status.disabled_revision is None

@@ -1,4 +1,4 @@
-"""The status of each webhook, from its attempts; disables webhooks that always fail."""
+"""Derives the status of each webhook from attempts, and disables webhooks that always fail."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -41,10 +41,10 @@ def apply_attempt(
     revision: int | None,
     rules: AutoDisableRules,
 ) -> WebhookStatus | None:
-    """Return the status after one attempt, read at ``offset``; None if it does not change.
+    """Return the status after an attempt read at ``offset``, or None if it does not change.
 
-    An attempt that is read twice counts once. ``revision`` is the webhook's current one, None if it
-    was deleted. An attempt of an earlier revision does not disable the webhook.
+    An attempt that is read twice counts once. ``revision`` is the webhook's current revision, or
+    None if it was deleted. An attempt of an earlier revision does not disable the webhook.
     """
     target = attempt.delivery.target
     if not isinstance(target, WebhookTarget) or attempt.outcome is AttemptOutcome.CANCELLED:
@@ -89,7 +89,7 @@ def _with_failure(
         disabled_revision=revision,
         disabled_ms=attempt.started_ms,
         disabled_reason=reason,
-        # After it is enabled again, its failures count from zero.
+        # After the webhook is enabled again, its failures are counted from zero.
         failing_count=0,
         failing_since_ms=None,
     )
@@ -98,7 +98,7 @@ def _with_failure(
 def _disabled_reason(
     status: WebhookStatus, attempt: DeliveryAttempt, since_ms: int, rules: AutoDisableRules
 ) -> str | None:
-    """Return why an attempt disables its webhook, or None if it does not."""
+    """Return why an attempt disables its webhook, or None if the webhook stays enabled."""
     if attempt.status == GONE:
         return f"Received status {GONE} (Gone): the receiver accepts no more deliveries."
     if status.failing_count < rules.failures or attempt.started_ms - since_ms < rules.over_ms:
@@ -125,9 +125,9 @@ class WebhookStatusUpdater:
         """Count attempts and publish the changed statuses. Safe to repeat.
 
         Raises:
-            TransientError: Kafka is unavailable; the statuses are unchanged.
+            TransientError: Kafka is unavailable. The statuses are unchanged.
         """
-        # Once a later attempt is counted, an earlier one would appear to be counted, too.
+        # Once a later attempt is counted, an earlier attempt would appear to be counted, too.
         for event in {event.message.partition: event for event, _ in reversed(attempts)}.values():
             self._runner.require_next(event)
         changed: dict[UUID, WebhookStatus] = {}
