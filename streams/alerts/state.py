@@ -141,7 +141,7 @@ class Expiry:
 def expired(
     items: Iterable[tuple[bytes, bytes]], partition: int, now_ms: int, limit: int
 ) -> list[bytes]:
-    """Return the expired keys of a partition, and the first to expire if over ``limit``."""
+    """Return the keys of a partition that have expired or, above ``limit``, expire next."""
     prefix = f"{partition}|".encode()
     ends = sorted(
         (_decoder.decode(value).kept_until_ms, key)
