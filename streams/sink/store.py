@@ -9,7 +9,7 @@ erased as well: an earlier attempt at the batch, perhaps by another worker, may 
 The photo of an image call is erased with any of its plates. Rows of the other plates are written
 without the photo's key if the photo is recorded as erased. The erasure of the plate, or a worker
 that omitted the plate, may record the photo while these rows are being written. So the records are
-checked again after the batch: if the photo is recorded later still, its recorder finds the rows.
+checked again after the batch: a process that records the photo even later finds the rows.
 """
 
 from collections import defaultdict
@@ -51,7 +51,7 @@ class RowStore:
             log.error("clickhouse_misconfigured", error=str(error))
             raise TransientError(str(error)) from error
         except QueryFailedError as error:
-            # The failed statement is no insert, so the rows are valid: do not dead-letter plates.
+            # An erasure failed, so the rows are valid. Dead letters would expose their plates.
             log.error("clickhouse_erasure_failed", error=str(error))
             raise TransientError(str(error)) from error
 
