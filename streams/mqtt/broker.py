@@ -96,7 +96,7 @@ def tls_context(settings: MqttBrokerSettings) -> ssl.SSLContext | None:
 
 
 class _ClosedOnFailure(ssl.SSLSocket):
-    """Closes the socket if the handshake fails; paho 2.2.0 leaves it open."""
+    """Closes the socket if the handshake fails. paho 2.2.0 leaves the socket open."""
 
     def do_handshake(self, block: bool = False) -> None:
         try:
@@ -178,7 +178,7 @@ class Connection:
     async def report_online(self) -> None:
         """Report this process online, and correct later reports that the stage is offline.
 
-        If a worker lost its network, its will is published when another worker may be online.
+        The will of a worker that lost its network is published late, when another may be online.
 
         Raises:
             TransientError: the connection was lost.

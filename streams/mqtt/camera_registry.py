@@ -44,7 +44,7 @@ class KnownCamera(Record, frozen=True, kw_only=True):
 class CameraRegistry:
     """Keeps the broker's messages about cameras up to date. Use the registry on one event loop.
 
-    Each message is sent to the broker before Kafka, so a crash in between repeats the message.
+    The broker gets each message before Kafka stores it, so a crash in between repeats the message.
     """
 
     def __init__(
