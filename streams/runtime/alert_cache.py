@@ -34,7 +34,7 @@ class AlertCache:
         self._former: LRUCache[_Revision, bytes] = LRUCache(_FORMER_BYTES, getsizeof=len)
         self._last_former: LRUCache[UUID, int] = LRUCache(_MISSED)
         self._ready: LRUCache[_Revision, AlertConfig] = LRUCache(_READY)
-        # Retries look up an alert that no longer exists repeatedly.
+        # Retries repeatedly look up an alert that no longer exists.
         self._missed: TTLCache[_Revision, None] = TTLCache(_MISSED, _MISSED_SECONDS)
         self._changed = asyncio.Event()
 

@@ -162,7 +162,7 @@ class StageApp(faust.App):
         return await self._consumer.positions()
 
     async def offset_since(self, tp: TP, unix_ms: int) -> int | None:
-        """Return the offset of a partition's first record since ``unix_ms``, or None.
+        """Return a partition's first offset since ``unix_ms``, or None if there is no such record.
 
         Raises:
             TransientError: Kafka is not responding.

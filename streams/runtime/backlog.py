@@ -173,7 +173,7 @@ class GapRule:
             end, end_ms = await self._end_offset(tp), now_ms
         following = self.gaps.after(tp.partition, offset)
         if following is not None:
-            # Stored by a worker that had read further; its times are later, too.
+            # Another worker that had read further stored this gap, whose times are later, too.
             end = min(end, following.gap.begin)
             end_ms = min(end_ms, following.next_ms, following.gap.end_ms)
         # Keep the order even if the clock was set back.

@@ -61,7 +61,7 @@ def _nothing(record: object) -> None:
 
 
 class BatchAgent(Generic[R]):
-    """The body of an agent."""
+    """Implements the body of an agent."""
 
     def __init__(
         self,

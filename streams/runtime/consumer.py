@@ -100,7 +100,7 @@ class StageConsumerThread(driver.AIOKafkaConsumerThread):
 class StageConsumer(driver.Consumer):
     """Commits only records that the stage has released."""
 
-    # A StageApp; that module imports this one.
+    # A StageApp. Its module imports this one.
     app: Any
     _thread: StageConsumerThread
 

@@ -1,8 +1,8 @@
 """Tunes the time for which a broker may hold a fetch that finds no record.
 
 Only one fetch per broker is open at a time. A partition that was paused or had buffered records
-when the fetch was sent is not part of the fetch, and must wait until the fetch ends. Therefore such
-a fetch is held for only 0.1 s. A fetch of all partitions ends with the first record of any
+when the fetch was sent is not part of the fetch, and must wait until the fetch ends. Therefore an
+incomplete fetch is held for only 0.1 s. A fetch of all partitions ends with the first record of any
 partition, so it can be held longer: after a while without records, the fetch is held for 1 s, and
 an idle stage fetches once per second instead of ten times.
 """

@@ -98,7 +98,7 @@ def _reason(error: Exception) -> str:
 Handler = Callable[[Event], Awaitable[None]]
 BatchHandler = Callable[[Sequence[Event]], Awaitable[None]]
 DeadLetterSender = Callable[[bytes | None, bytes], Awaitable[None]]
-"""Sends an encoded dead letter with a key; returns once Kafka has stored it."""
+"""Sends an encoded dead letter with a key. Returns once Kafka has stored the dead letter."""
 
 
 class _StageStoppingError(Exception):
@@ -310,6 +310,6 @@ def build_runner(
             bound_seconds=RETRY_SECONDS if gives_up else None,
         ),
         dead_letters_per_minute=DEAD_LETTERS_PER_MINUTE,
-        # Leaves space for the record's key and Kafka's own framing.
+        # Leave space for the record's key and Kafka's own framing.
         max_dead_letter_bytes=app.settings.kafka_max_message_bytes - 16_384,
     )
