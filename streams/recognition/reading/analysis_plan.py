@@ -10,7 +10,7 @@ from streams.recognition.tracking.state import TrackerState
 from streams.recognition.tracking.tracks import Track, expected_box
 
 _FOLLOWED_MS = 600
-"""If a plate was unseen for longer, the plate at the expected position is read: it may differ."""
+"""A plate that was unseen for longer is read again: it may belong to another vehicle."""
 
 
 @dataclass(frozen=True)

@@ -21,7 +21,7 @@ _LEARNING_WEIGHT = 0.05
 _HEADROOM = 0.85
 """Fraction of the capacity that is shared. The stage uses the rest to catch up."""
 _MARGIN = 1.1
-"""Ratio of sent to readable frames above which frames are skipped; both are estimates."""
+"""Ratio of sent to readable frames above which frames are skipped. Both numbers are estimates."""
 _LOWEST_FACTOR, _DOWN, _UP = 0.6, 0.95, 1.02
 """The shared capacity is reduced in steps, down to a minimum, while frames remain late."""
 _FORGOTTEN_SECONDS = 10.0

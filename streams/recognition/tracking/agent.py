@@ -131,7 +131,7 @@ class TrackingAgent:
             self._metrics.tracks.labels(outcome.value).inc(count)
 
     def forget_counts(self) -> None:
-        """Reset the counts, as another worker may have counted cameras in the meantime."""
+        """Reset the counts, because another worker may have counted cameras in the meantime."""
         self._lanes.forget()
 
     async def _store_state(
@@ -251,7 +251,7 @@ def provisional_of(frame: FrameReadings, seen: Pass) -> ProvisionalRecognition:
 def retraction_of(
     frame: FrameReadings, retracted: Retracted, published: Mapping[str, Recognition]
 ) -> ProvisionalRecognition:
-    """Return the resolution of a reported track that is no recognition; same in every replay.
+    """Return the resolution of a reported track that is not a recognition. Replays are equal.
 
     ``published`` are the recognitions of passes that ended with this track, by track name.
     """
@@ -287,7 +287,7 @@ def _final_recognition(
 
 
 def missed_pass_of(frame: FrameReadings, track: Track) -> PassOutcome:
-    """Return the outcome of a track without an accepted reading; same in every replay."""
+    """Return the outcome of a track without an accepted reading. Every replay returns the same."""
     return PassOutcome(
         id=missed_pass_id(track.first_seen_ms, frame.camera_id, track.name),
         owner_id=frame.owner_id,

@@ -29,7 +29,7 @@ _MINUTE_MS: Final = 60_000
 _MAX_CAMERAS: Final = 10_000
 _CAPTURED: Final = ("decoded", "still", "failed", "slow", "unsent")
 _GAP_MS: Final = 90_000
-"""Marks are at most a minute old, and records arrive every second. After more, some expired."""
+"""Marks are at most a minute old and records arrive every second, so a longer gap means a loss."""
 
 
 PublishCounts = Callable[[bytes, CameraCounts], Awaitable[None]]

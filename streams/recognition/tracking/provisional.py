@@ -29,7 +29,7 @@ _SAME_VEHICLE_EDITS = 1
 class Retracted:
     """A track that was reported and has ended without becoming a recognition.
 
-    ``suppressed_by`` is the plate as which the vehicle was recognised on this pass, if any.
+    ``suppressed_by`` is the plate under which the vehicle was recognised on this pass, if any.
     """
 
     track: ReportedTrack

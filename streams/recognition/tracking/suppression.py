@@ -105,7 +105,7 @@ def may_be_suppressed(
 ) -> bool:
     """Return whether an open track may still turn out to be a stationary plate.
 
-    Such a track is close to a stationary plate. Its box settles within a few readings.
+    Such a track is close to a stationary plate. The track's box settles within a few readings.
     """
     return any(
         plate.still
@@ -221,7 +221,7 @@ def without_expired(
 
 
 def owner_of(track: Track, text: str, going: tuple[Track, ...]) -> int | None:
-    """Return the index of the track to which a fragment belongs, or None if it is no fragment."""
+    """Return the index of the track to which a fragment belongs, or None if it is not one."""
     if track.readings_count > _FRAGMENT_READINGS:
         return None
     owners = [
@@ -269,7 +269,7 @@ def _is_same(known: Recognition, track: Track, seen: TextTally, rules: TrackingR
         known.first_seen_ms - track.last_seen_ms, track.first_seen_ms - known.last_seen_ms
     )
     if seen.text == known.plate:
-        # As within a lane, the same plate is a separate pass after it was unseen long enough.
+        # As within a lane, the same plate is a separate pass if it was unseen for long enough.
         return apart_ms < rules.suppress_ms
     if apart_ms > _HANDOVER_MS:
         return False

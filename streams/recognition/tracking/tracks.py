@@ -43,9 +43,9 @@ _UNSURE = 0.6
 _SAME_PLACE_OVERLAP = 0.3
 _SAME_PLACE_MS = 600
 
-# A moving plate that overlaps this much with the expected position after this time belongs to the
-# same vehicle, even if the texts differ: a small plate can be misread with high confidence. (A
-# parked vehicle can be replaced by another one.)
+# A moving plate that overlaps this much with the expected position within this time belongs to the
+# same vehicle, even if both texts have high confidence: a small plate can be misread with high
+# confidence. (A parked vehicle can be replaced by another one.)
 _SAME_PLATE_OVERLAP = 0.6
 _SAME_PLATE_MS = 450
 
