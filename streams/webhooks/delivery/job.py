@@ -47,7 +47,7 @@ class DeliveryState(StrEnum):
     QUEUED = auto()
     """The delivery waits for its turn."""
     STORING = auto()
-    """The delivery waits for its turn and for being written to the table."""
+    """The delivery waits for its turn, and must be written to the table."""
     DISPLACED = auto()
     """The delivery is being written to the table after a rebalance removed it from the queue."""
     ATTEMPTING = auto()

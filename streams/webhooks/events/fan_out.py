@@ -144,7 +144,7 @@ class FanOut:
             raise
 
     async def _publish_all(self, events: AsyncIterator[list[Plan]]) -> None:
-        """Publish in parts, as a batch can produce very many deliveries."""
+        """Publish in parts, because a batch can produce very many deliveries."""
         made: list[Delivery] = []
         dropped: list[DeliveryAttempt] = []
         yielder = LoopYielder()

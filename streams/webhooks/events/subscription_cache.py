@@ -161,7 +161,7 @@ class SubscriptionCache:
 
     def _is_enabled(self, webhook: WebhookConfig) -> bool:
         status = self._statuses.get(webhook.webhook_id)
-        # A webhook disabled by failures remains disabled until it is changed, e.g. enabled.
+        # A webhook disabled by failures remains disabled until a client updates the webhook.
         return webhook.enabled and (
             status is None
             or status.disabled_revision is None
