@@ -1,4 +1,4 @@
-"""Retry pauses, and event rate limits. No I/O."""
+"""Computes retry pauses, and counts events for rate limits. No I/O."""
 
 import random as random_numbers
 from collections import deque
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, kw_only=True)
 class RetryPolicy:
-    """Pauses that double from the first to the longest, each with random jitter.
+    """Pauses that double from the first to the longest, with random jitter.
 
     ``spread`` is the range of factors from which the jitter is drawn. ``bound_seconds`` is the time
     since the first attempt after which no further one is made; ``None``: unlimited.
@@ -24,8 +24,8 @@ class RetryPolicy:
     def pause_seconds(
         self, failures: int, random: Callable[[], float] = random_numbers.random
     ) -> float:
-        """Return the pause after ``failures`` failures (1 or more); ``random`` returns 0 to 1."""
-        # 2**30 pauses are years; the limit keeps the float finite after a long outage.
+        """Return the pause after ``failures`` failures (at least 1). ``random`` returns 0 to 1."""
+        # 2**30 first pauses last years. The limit keeps the float finite after a long outage.
         pause = self.first_pause_seconds * 2.0 ** min(failures - 1, 30)
         lowest, highest = self.spread
         share = lowest + (highest - lowest) * random()
@@ -65,7 +65,7 @@ class RateBound:
         self._times: deque[float] = deque()
 
     def is_exceeded_by(self, now_seconds: float) -> bool:
-        """Count one event now; return whether there were more than ``limit`` in the window."""
+        """Count one event now, and return whether the window has more than ``limit`` events."""
         self.count(now_seconds)
         return len(self._times) > self._limit
 

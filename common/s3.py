@@ -1,4 +1,4 @@
-"""The bucket of all images; the only S3 adapter. Calls block, each with time-outs."""
+"""Stores all images in a bucket. The only S3 adapter; its calls block, but time out."""
 
 import io
 import time
@@ -44,7 +44,7 @@ class S3UnavailableError(TransientError):
 
 
 class S3FullError(S3UnavailableError):
-    """S3 has no free space for an object. It responds, and everything else works."""
+    """S3 has no free space for an object. All other calls still work."""
 
 
 @dataclass(frozen=True)
@@ -58,7 +58,7 @@ class StoredObject:
 
 @dataclass(frozen=True)
 class RefusedRemoval:
-    """An object that S3 does not remove, with the error code."""
+    """An object that S3 refused to remove, with the error code."""
 
     key: str
     code: str
@@ -67,7 +67,7 @@ class RefusedRemoval:
 class S3Bucket:
     """The configured bucket. Connects on the first call. Thread-safe.
 
-    Calls raise :class:`S3UnavailableError` if S3 is not responding, or rejects them.
+    Calls raise :class:`S3UnavailableError` if S3 does not respond, or rejects the call.
     """
 
     def __init__(
@@ -75,7 +75,7 @@ class S3Bucket:
     ) -> None:
         """A call fails after 2 s without a connection, or ``read_seconds`` without data.
 
-        Most callers retry themselves, and report it; ``retries`` is for those that do not.
+        Most callers retry and report this themselves; ``retries`` is for callers that do not.
         """
         self._name = settings.s3_bucket
         self._connections = urllib3.PoolManager(
@@ -84,7 +84,7 @@ class S3Bucket:
             retries=urllib3.Retry(total=retries, backoff_factor=0.1),
         )
         self._client = self._client_of(settings, settings.s3_endpoint)
-        # The host is part of a signature, so URLs are signed by a client of the public endpoint.
+        # A signature includes the host, so a client of the public endpoint signs URLs.
         self._public = self._client_of(
             settings, settings.s3_public_endpoint or settings.s3_endpoint
         )
@@ -96,7 +96,7 @@ class S3Bucket:
             access_key=settings.s3_access_key,
             secret_key=settings.s3_secret_key.get_secret_value(),
             secure=parts.scheme == "https",
-            # Otherwise the client would ask the server for it.
+            # Otherwise, the client would request the region from the server.
             region=settings.s3_region,
             http_client=self._connections,
         )
@@ -132,7 +132,7 @@ class S3Bucket:
 
         Raises:
             S3FullError: there is no free space.
-            S3UnavailableError: S3 did not accept it.
+            S3UnavailableError: S3 did not accept the object.
         """
         with _faults():
             self._client.put_object(
@@ -149,8 +149,8 @@ class S3Bucket:
     ) -> StoredObject | None:
         """Return an object, or None if it does not exist or exceeds ``max_bytes``.
 
-        ``within_seconds`` limits the whole body: the connection's own time-out is per piece, so a
-        server that sends a byte now and then could block the thread for hours.
+        ``within_seconds`` limits the whole body. The connection's own time-out applies to each
+        piece, so a server that sends a byte now and then could block the thread for hours.
         """
         try:
             with _faults():
@@ -198,7 +198,7 @@ class S3Bucket:
                     yield one.object_name
 
     def remove(self, key: str) -> None:
-        """Remove an object; do nothing if it does not exist."""
+        """Remove an object, or do nothing if it does not exist."""
         with _faults():
             self._client.remove_object(self._name, key)
 
@@ -217,7 +217,7 @@ class S3Bucket:
         return [RefusedRemoval(fault.name or "", fault.code) for fault in faults]
 
     def close(self) -> None:
-        """Close the connections; no call may be running."""
+        """Close the connections. No call may be running."""
         self._connections.clear()
 
 
@@ -236,7 +236,7 @@ def _read(
     """Return the body, or None as soon as it exceeds ``max_bytes``.
 
     Raises:
-        TimeoutError: it took longer than ``within_seconds``.
+        TimeoutError: reading took longer than ``within_seconds``.
     """
     if max_bytes is None and within_seconds is None:
         return response.read()

@@ -1,4 +1,4 @@
-"""Encryption of text that must not be readable in PostgreSQL or on a topic."""
+"""Encrypts text that must not be readable in PostgreSQL or on a topic."""
 
 from cryptography.fernet import Fernet, InvalidToken, MultiFernet
 
@@ -12,7 +12,7 @@ class SecretBox:
     """
 
     def __init__(self, keys: str) -> None:
-        """``keys`` are Fernet keys, comma-separated; the first one encrypts.
+        """``keys`` are Fernet keys, separated by commas. The first key encrypts.
 
         Raises:
             MisconfiguredError: a key is not 32 bytes of URL-safe base64.
@@ -27,11 +27,10 @@ class SecretBox:
         return self._fernet.encrypt(text.encode()).decode("ascii")
 
     def decrypt(self, token: str, *, max_age_seconds: int | None = None) -> str:
-        """Return the text passed to :meth:`encrypt`, at most ``max_age_seconds`` ago.
+        """Return the text that was passed to :meth:`encrypt` at most ``max_age_seconds`` ago.
 
         Raises:
-            MisconfiguredError: encrypted with a key that this installation does not have, or too
-                long ago.
+            MisconfiguredError: the text was encrypted with an unknown key, or too long ago.
         """
         try:
             return self._fernet.decrypt(token.encode(), ttl=max_age_seconds).decode()

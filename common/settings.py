@@ -1,4 +1,4 @@
-"""Settings fragments. A process's settings class inherits the fragments it needs.
+"""Defines fragments of settings. A process's settings class inherits the fragments it needs.
 
 Values come from the environment only, under the prefix ``PLATESTREAM_``: the field
 ``kafka_topic_prefix`` is ``PLATESTREAM_KAFKA_TOPIC_PREFIX``.
@@ -35,7 +35,7 @@ class Fragment(BaseSettings):
 
     @classmethod
     def environment_names(cls) -> dict[str, str]:
-        """Return the variables that the class reads, each with its field."""
+        """Return the variables that the class reads, each with the name of its field."""
         return {SETTING_PREFIX + name.upper(): name for name in cls.model_fields}
 
 
@@ -235,7 +235,7 @@ class ClickHouseLoginSettings(Fragment):
 
 
 class ClickHouseSettings(ClickHouseLoginSettings):
-    """The ClickHouse server with the recognitions."""
+    """The ClickHouse server that stores recognitions."""
 
     clickhouse_url: HttpUrlText = Field(
         "http://127.0.0.1:18123", description="HTTP URL of the ClickHouse server."
@@ -252,7 +252,7 @@ class ClickHouseSettings(ClickHouseLoginSettings):
 
 
 class DatabaseSettings(Fragment):
-    """The database with the configuration."""
+    """The database that stores the configuration."""
 
     database_url: SecretStr = Field(
         description="PostgreSQL URL, postgresql://user:password@host:port/database."
@@ -315,7 +315,7 @@ _S = TypeVar("_S", bound=BaseSettings)
 def load_settings(settings_type: type[_S]) -> _S:
     """Return a process's settings from the environment, or exit.
 
-    All errors are written to standard error, one line each, without values; exit status 78
+    All errors are written to standard error, one line each, without values. The exit status is 78
     (EX_CONFIG of sysexits.h).
     """
     try:

@@ -1,4 +1,4 @@
-"""Times: Unix milliseconds (UTC) internally, ISO 8601 for clients and people."""
+"""Converts times: Unix milliseconds (UTC) internally, ISO 8601 for clients and people."""
 
 import time
 from datetime import UTC, datetime
@@ -24,5 +24,5 @@ def format_timestamp(unix_ms: int) -> str:
 
 @lru_cache(maxsize=4096)
 def _whole_second(unix_seconds: int) -> str:
-    """Cached: lists contain three times per row, mostly with seconds that occurred before."""
+    """Cached, because a list row has three times, mostly with seconds that occurred before."""
     return datetime.fromtimestamp(unix_seconds, tz=UTC).isoformat()[:19]

@@ -1,4 +1,4 @@
-"""TLS files, mainly of Kafka clients. Separate from the settings, which check them at start."""
+"""Loads TLS files, mainly for Kafka clients. The settings check these files at start."""
 
 import ssl
 from pathlib import Path
@@ -10,13 +10,13 @@ _CERTIFICATE = "PLATESTREAM_KAFKA_CLIENT_CERTIFICATE_FILE"
 
 
 def tls_context(ca_file: str, certificate_file: str) -> ssl.SSLContext:
-    """Return a client's TLS context, which verifies certificate chain and host name of brokers.
+    """Return a client's TLS context, which verifies the brokers' certificates and host names.
 
-    Files are PEM. An empty ``ca_file`` means the system's certificates, an empty
-    ``certificate_file`` no client certificate. The key is in the same file.
+    Files are PEM. An empty ``ca_file`` means the system's certificates, and an empty
+    ``certificate_file`` means no client certificate. That file also contains the key.
 
     Raises:
-        MisconfiguredError: a file cannot be used; the sentence begins with its setting.
+        MisconfiguredError: a file cannot be used. The message begins with the setting.
     """
     for setting, file in ((_CA, ca_file), (_CERTIFICATE, certificate_file)):
         if file:
@@ -24,7 +24,7 @@ def tls_context(ca_file: str, certificate_file: str) -> ssl.SSLContext:
     try:
         context = ssl.create_default_context(cafile=ca_file or None)
     except ssl.SSLError as error:
-        raise MisconfiguredError(f"{_CA}: contains no PEM certificates") from error
+        raise MisconfiguredError(f"{_CA}: the file contains no PEM certificates") from error
     if certificate_file:
         try:
             # With any passphrase, an encrypted key is rejected; without one, OpenSSL would prompt
@@ -42,7 +42,7 @@ def file_of_certificates(file: str) -> str:
     """Return the name of a file with PEM certificates, or the empty name.
 
     Raises:
-        ValueError: it cannot be read, or contains no certificates.
+        ValueError: the file cannot be read, or contains no certificates.
     """
     if file:
         try:

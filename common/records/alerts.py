@@ -1,4 +1,4 @@
-"""An alert as the stages evaluate it, and its candidates and triggers."""
+"""Records of alerts as evaluated by the stages, and of their candidates and triggers."""
 
 from collections.abc import Mapping
 from enum import StrEnum
@@ -77,7 +77,7 @@ class WebhookNotification(
     url: str
 
     def masked(self) -> "WebhookNotification":
-        """Return a copy in which the URL only has scheme and host."""
+        """Return a copy whose URL only contains the scheme and host."""
         return msgspec.structs.replace(self, url=scheme_and_host(self.url))
 
 
@@ -93,7 +93,7 @@ class AppriseNotification(
     id: str = ""
 
     def masked(self) -> "AppriseNotification":
-        """Return a copy as shown to clients: of the URL, only the service."""
+        """Return a copy as shown to clients, whose URL only contains the service."""
         scheme = self.url.partition("://")[0]
         return msgspec.structs.replace(self, url=f"{scheme}://{MASK}")
 
@@ -110,10 +110,10 @@ class AlertFields(_OwnedAlert, frozen=True, kw_only=True):
     """The fields of an alert that clients set and everyone with access can read.
 
     API responses and events have exactly these fields (:data:`ALERT_FIELDS`); fields that a client
-    must not see belong to :class:`AlertConfig`. ``plates`` are as the client wrote them: compare
-    them after :func:`common.plates.normalise.normalise_plate`; ``*`` and ``?`` match any characters
-    and any one. ``timezone`` is an IANA name and always set; ``schedule`` only applies if
-    ``schedule_enabled``. ``early``: can trigger before the pass ends.
+    must not see belong to :class:`AlertConfig`. ``plates`` are as written by the client, so apply
+    :func:`common.plates.normalise.normalise_plate` before comparing. ``*`` and ``?`` match any
+    characters and any one character. ``timezone`` is an IANA name and always set. ``schedule`` only
+    applies if ``schedule_enabled``. ``early``: the alert can trigger before the pass ends.
     """
 
     name: str
@@ -142,10 +142,10 @@ ALERT_FIELDS: Final[Mapping[str, Any]] = {
 
 
 class AlertConfig(AlertFields, frozen=True, kw_only=True):
-    """On config-alerts (compacted, key = alert ID; an empty value deletes the alert).
+    """Record on config-alerts (compacted, key = alert ID; an empty value deletes the alert).
 
     ``notifications_encrypted`` is decrypted by :class:`common.secrets.SecretBox` and contains a
-    JSON array of :data:`Notification`; ``notification_secret_encrypted`` signs its webhooks.
+    JSON array of :data:`Notification`. ``notification_secret_encrypted`` signs webhooks.
     ``created_ms`` is Unix ms, UTC. ``plate_names`` is keyed by entries of ``plates``, as written.
 
     On other topics, an alert is a reference (``is_reference``) to the record on config-alerts, see
@@ -172,18 +172,18 @@ _REFERRED: Final[Mapping[str, Any]] = {
     "notification_secret_encrypted": "",
     "plate_names": {},
 }
-"""The fields without a fixed size, empty. References omit them: an alert can have 0.5 MB."""
+"""The fields without a fixed size, empty. References omit these, as an alert can have 0.5 MB."""
 
 
 def by_reference(alert: AlertConfig) -> AlertConfig:
-    """Return an alert without its long fields; readers look these up by ID and revision."""
+    """Return an alert without its long fields, which readers look up by ID and revision."""
     if alert.is_reference:
         return alert
     return msgspec.structs.replace(alert, is_reference=True, **_REFERRED)
 
 
 def with_content(reference: AlertConfig, content: AlertConfig) -> AlertConfig:
-    """Return the full alert of a reference; ``content`` has the omitted fields."""
+    """Return the full alert of a reference. ``content`` has the omitted fields."""
     fields = {name: getattr(content, name) for name in _REFERRED}
     name = reference.name or content.name
     return msgspec.structs.replace(reference, is_reference=False, name=name, **fields)
@@ -193,15 +193,15 @@ class TriggerPhase(StrEnum):
     """Phase of a trigger."""
 
     FINAL = "final"
-    """It triggered after the pass ended, as without early alerts."""
+    """The alert triggered after the pass ended."""
     EARLY = "early"
-    """Provisional: it triggered while the vehicle was still in view."""
+    """Provisional: the alert triggered while the vehicle was still in view."""
     CONFIRMED = "confirmed"
-    """It triggered early, and the vehicle had that plate."""
+    """The alert triggered early, and the vehicle had that plate."""
     CORRECTED = "corrected"
-    """It triggered early; the vehicle had another plate, which the alert also matches."""
+    """The alert triggered early, but the vehicle had another plate, which also matches."""
     WITHDRAWN = "withdrawn"
-    """It triggered early; the alert does not match the final plate, or none was accepted."""
+    """The alert triggered early, but does not match the final plate, or no plate was accepted."""
 
 
 class EarlyTrigger(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
@@ -218,16 +218,16 @@ class ProvisionalKind(StrEnum):
     AGREED = "agreed"
     """Enough readings of the pass agree on a plate; the vehicle is still in view."""
     RESOLVED = "resolved"
-    """A pass that was reported as agreed has ended without a recognition under its ID."""
+    """A pass that was reported as agreed ended without a recognition with its ID."""
 
 
 class ProvisionalRecognition(Record, frozen=True, kw_only=True):
-    """On sightings (key = camera ID): a pass before it has ended, for early triggers.
+    """Record on sightings (key = camera ID): a pass that has not ended, for early triggers.
 
-    ``recognition`` is the result if the pass ended now: without images, under its future ID; its
-    ``provisional_plates`` were reported before. For a resolved pass, there is no recognition with
-    that ID: ``final_recognition`` is the recognition of the same vehicle under another ID, as
-    published before, or None if no plate was accepted.
+    ``recognition`` would be the result if the pass ended now. It has no images, but has its future
+    ID and the ``provisional_plates`` reported before. For a resolved pass, there is no recognition
+    with that ID: ``final_recognition`` is the vehicle's published recognition under another ID, or
+    None if no plate was accepted.
     """
 
     kind: ProvisionalKind
@@ -239,21 +239,21 @@ class CandidateKind(StrEnum):
     """Why an alert is evaluated."""
 
     FINAL = "final"
-    """It matches a recognition."""
+    """The alert matches a recognition."""
     EARLY = "early"
-    """It matches a pass that has not ended."""
+    """The alert matches a pass that has not ended."""
     RESOLVED = "resolved"
-    """A pass that triggered it early has ended without a recognition that it matches now."""
+    """A pass that triggered the alert early ended without a recognition that the alert matches."""
 
 
 class AlertCandidate(Record, frozen=True, kw_only=True):
-    """On alert-candidates (key = alert ID): an alert that matches a recognition.
+    """Record on alert-candidates (key = alert ID): an alert that matches a recognition.
 
-    Its cooldown is applied next. ``alert`` is the alert at the time of evaluation, by reference;
+    The cooldown is applied next. ``alert`` is the alert at the time of evaluation, by reference.
     ``published_ms`` is when the recognition was published (Unix ms, UTC). ``may_be_early``: the
-    alert can trigger early. For a resolved pass, ``final_recognition`` is the recognition of its
-    vehicle under another ID, if any, and ``is_match`` is whether the alert matches the final plate
-    after all: it was changed since, or that recognition belongs to another pass.
+    alert can trigger early. For a resolved pass, ``final_recognition`` is the vehicle's recognition
+    under another ID, if any, and ``is_match`` says whether the alert matches the final plate after
+    all, because the alert was changed or that recognition belongs to another pass.
     """
 
     alert: AlertConfig
@@ -266,20 +266,20 @@ class AlertCandidate(Record, frozen=True, kw_only=True):
 
     @property
     def passed(self) -> Recognition:
-        """The recognition of the pass so far known; ``final_recognition`` takes precedence."""
+        """The known recognition of the pass. ``final_recognition`` takes precedence."""
         return self.recognition if self.final_recognition is None else self.final_recognition
 
 
 class AlertTrigger(Record, frozen=True, kw_only=True):
-    """On the alerts topic: a recognition triggered an alert (key = alert ID).
+    """Record on the alerts topic (key = alert ID): a recognition triggered an alert.
 
-    ``id`` is derived from both, so a replay gives the same one. ``alert`` is the alert at the time
+    ``id`` is derived from both, so a replay gives the same ID. ``alert`` is the alert at the time
     of evaluation, by reference. ``is_late``: when the recognition arrived, the vehicle had
     certainly left. ``decided_ms`` is Unix ms, UTC.
 
     If an alert triggers early, there are two records with the same ``id``: the first has phase
-    early and a provisional ``recognition`` without images; the second reports how it was resolved,
-    and its ``early`` is the first.
+    early and a provisional ``recognition`` without images. The second record reports how the
+    trigger was resolved, and its ``early`` describes the first.
     """
 
     id: UUID

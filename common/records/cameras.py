@@ -1,4 +1,4 @@
-"""The configuration of a camera for its worker, and its status."""
+"""Records of a camera: the configuration for its worker, and its status."""
 
 from enum import StrEnum
 from uuid import UUID
@@ -8,11 +8,11 @@ from common.records.frames import Zone
 
 
 class CameraConfig(Record, frozen=True, kw_only=True):
-    """On config-cameras (compacted, key = camera ID; an empty value deletes the camera).
+    """Record on config-cameras (compacted, key = camera ID; an empty value deletes the camera).
 
     ``stream_url_encrypted`` is decrypted by :class:`common.secrets.SecretBox`. ``revision``
-    increases with each change of the camera. ``timezone`` is an IANA name, None for the account's;
-    ``created_ms`` is Unix ms, UTC.
+    increases with each change of the camera. ``timezone`` is an IANA name, or None for that of the
+    account. ``created_ms`` is Unix ms, UTC.
     """
 
     camera_id: UUID
@@ -40,11 +40,11 @@ class CameraState(StrEnum):
 
 
 class CameraStatus(Record, frozen=True, kw_only=True):
-    """On camera-status (compacted, key = camera ID): sent on each change and every few seconds.
+    """Record on camera-status (compacted, key = camera ID), sent on changes and every few seconds.
 
     ``revision`` is the configuration that the worker uses. ``last_error`` is a sentence for people,
-    without passwords. ``decoder`` decoded the last frame: ``software``, or the kind of a video
-    device. Times are Unix ms, UTC.
+    without passwords. ``decoder`` is the decoder of the last frame: ``software``, or the kind of a
+    video device. Times are Unix ms, UTC.
     """
 
     camera_id: UUID

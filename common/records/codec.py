@@ -1,8 +1,8 @@
-"""The records on the topics: frozen, versioned, encoded as JSON.
+"""Encodes the records on the topics as JSON. Records are frozen and have a version.
 
-Every record has a ``version``. A reader accepts only the version it was built for; any other raises
+A reader only accepts the version it was built for. Any other raises
 :class:`~common.errors.UnknownRecordVersionError`, and a stage sends the message to its dead-letter
-topic. New optional fields do not change the version: readers ignore unknown fields.
+topic. New optional fields do not change the version, because readers ignore unknown fields.
 """
 
 from typing import ClassVar, TypeVar
@@ -20,7 +20,7 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
 
 
 class DeadLetter(Record, frozen=True, kw_only=True):
-    """On the dead-letter topic: a complete message that a stage can never process, and why."""
+    """Record on the dead-letter topic: a message that a stage can never process, and the reason."""
 
     stage: str
     topic: str
@@ -53,7 +53,7 @@ def decode(record_type: type[_R], data: bytes) -> _R:
 
     Raises:
         UnknownRecordVersionError: the version is missing, or this release does not read it.
-        InvalidInputError: not JSON, or not this record.
+        InvalidInputError: the data is not JSON, or not a valid record of this type.
     """
     _check_version(record_type, data)
     decoder = _decoders.setdefault(record_type, msgspec.json.Decoder(record_type))
@@ -72,7 +72,7 @@ def _check_version(record_type: type[Record], data: bytes) -> None:
         version = _version_decoder.decode(data).version
     except msgspec.ValidationError as error:
         raise UnknownRecordVersionError(
-            f"{record_type.__name__} without a valid version: {error}"
+            f"{record_type.__name__} has no valid version: {error}"
         ) from error
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise InvalidInputError(f"invalid JSON: {error}", code="unreadable_record") from error

@@ -9,11 +9,12 @@ from common.records.codec import Record
 
 
 class CaptureCounts(msgspec.Struct, frozen=True, kw_only=True, array_like=True):
-    """Counts of a camera's frames since its worker took it over, at ``since_ms`` (Unix ms).
+    """Counts of a camera's frames since the worker took it over, at ``since_ms`` (Unix ms).
 
-    They only increase, so the next record makes up for a lost one. ``still``: analysed, no motion.
-    ``failed``: could not be encoded. ``slow``: the worker did not read them in time. ``unsent``:
-    the buffer was full, or they are too large. ``sent``: passed to Kafka.
+    Counts only increase, so the next record makes up for a lost one. ``still``: frames without
+    motion. ``failed``: frames that could not be encoded. ``slow``: frames not read in time.
+    ``unsent``: frames that are too large, or for which the buffer was full. ``sent``: passed to
+    Kafka.
     """
 
     since_ms: int
@@ -40,11 +41,11 @@ class PlatesLeft(msgspec.Struct, frozen=True, kw_only=True, array_like=True):
 class FrameCounts(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Counts of a camera's frames, plates and vehicles, by outcome; also columns and API fields.
 
-    ``decoded`` to ``unsent`` are those of :class:`CaptureCounts`. Sent frames are ``lost`` (not
+    ``decoded`` to ``unsent`` are as in :class:`CaptureCounts`. Sent frames are ``lost`` (not
     received by recognition: rejected by Kafka, or expired), ``stale`` (skipped among late ones),
     ``surplus`` (beyond the account's share), ``refused`` (cannot be decoded) or ``read`` (analysed,
-    or without anything new); ``found`` are those with a plate that was read or tracked.
-    ``small`` to ``outside`` are plates (:class:`PlatesLeft`), ``readings`` those that were read.
+    or without anything new). ``found`` frames show a plate that was read or tracked. ``small`` to
+    ``outside`` are plates without a reading (:class:`PlatesLeft`), ``readings`` are plates read.
     Ended passes are ``reported`` as recognitions, ``repeated`` (the plate was reported shortly
     before), ``unsure`` (confidence too low) or ``fragments`` of another vehicle's pass.
     """
@@ -75,10 +76,10 @@ COUNT_NAMES: Final = FrameCounts.__struct_fields__
 
 
 class CameraCounts(Record, frozen=True, kw_only=True):
-    """On camera-counts: one minute of a camera, in the camera's time, starting at ``minute_ms``.
+    """Record on camera-counts: one minute of a camera, in its time, starting at ``minute_ms``.
 
-    ``records`` is the number of counted records of the frames topic: of two records for the same
-    minute, the one with more is the more complete.
+    ``records`` is the number of counted records of the frames topic. Of two records for the same
+    minute, the record with more is the more complete.
     """
 
     camera_id: UUID

@@ -1,7 +1,4 @@
-"""The records of deliveries: an event for an endpoint, each attempt, and the state of a webhook.
-
-Encoded and decoded like all others, see :mod:`common.records.codec`.
-"""
+"""Records of deliveries: an event for an endpoint, each attempt, and the state of a webhook."""
 
 from enum import StrEnum
 from typing import Final
@@ -19,7 +16,7 @@ from common.records.webhooks import ALERT_EVENTS, EventName
 
 
 class CameraEvent(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
-    """A camera went online or offline: its configuration at that time, and its status."""
+    """A camera that went online or offline: its configuration at that time, and its status."""
 
     camera: CameraConfig
     status: CameraStatus
@@ -28,7 +25,7 @@ class CameraEvent(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
 class WebhookTarget(
     msgspec.Struct, frozen=True, kw_only=True, rename="camel", tag_field="type", tag="webhook"
 ):
-    """A webhook; its URL and secrets are looked up when it is sent."""
+    """A webhook, whose URL and secrets are looked up when an event is sent."""
 
     webhook_id: UUID
 
@@ -36,10 +33,10 @@ class WebhookTarget(
 class UrlTarget(
     msgspec.Struct, frozen=True, kw_only=True, rename="camel", tag_field="type", tag="url"
 ):
-    """A URL of an alert's notifications; decrypted by :class:`common.secrets.SecretBox`.
+    """A URL of an alert's notifications, decrypted by :class:`common.secrets.SecretBox`.
 
-    ``secret_encrypted`` signs until the secret of the account's
-    :class:`~common.records.owners.OwnerConfig` is known.
+    ``secret_encrypted`` signs until the account's secret, in
+    :class:`~common.records.owners.OwnerConfig`, is known.
     """
 
     alert_id: UUID
@@ -67,7 +64,7 @@ class AppriseTarget(
 
 DeliveryTarget = WebhookTarget | UrlTarget | EmailTarget | AppriseTarget
 NOTIFICATION_TARGETS = (EmailTarget, AppriseTarget)
-"""Targets read by people. They are notified once, after the vehicle has left."""
+"""Targets that people read. People are notified once, after the vehicle has left."""
 
 
 class DeliveryCause(StrEnum):
@@ -80,15 +77,15 @@ class DeliveryCause(StrEnum):
 
 
 class Delivery(Record, frozen=True, kw_only=True):
-    """On the deliveries topic (key = ``endpoint``): one event for one endpoint.
+    """Record on the deliveries topic (key = ``endpoint``): one event for one endpoint.
 
     ``endpoint`` identifies the destination without revealing it: the webhook's ID, or a hash.
     ``event_id`` is derived from the cause and ``id`` from event and endpoint, so a replay gives the
-    same ones. Exactly one of ``recognition``, ``trigger`` and ``camera`` is set, depending on
+    same IDs. Exactly one of ``recognition``, ``trigger`` and ``camera`` is set, depending on
     ``event``. ``occurred_ms`` (capture time) orders the deliveries of an endpoint; ``created_ms``
     is when the event was created. ``requested_ms`` distinguishes redeliveries requested by clients.
-    ``trace`` is the ``traceparent`` that attempts continue, if traced, however late they are. Times
-    are Unix ms, UTC.
+    ``trace`` is the ``traceparent`` that even late attempts continue, if traced. Times are Unix ms,
+    UTC.
     """
 
     id: UUID
@@ -114,7 +111,7 @@ class Delivery(Record, frozen=True, kw_only=True):
         return None if self.recognition is None else self.recognition.id
 
     def again(self, cause: DeliveryCause, requested_ms: int) -> "Delivery":
-        """Return a copy to send again (Unix ms, UTC), with the same IDs; a replay has no trace."""
+        """Return a copy to send again, with the same IDs. A replay has no trace."""
         trace = UNSET if cause is DeliveryCause.REPLAY else self.trace
         return msgspec.structs.replace(self, cause=cause, requested_ms=requested_ms, trace=trace)
 
@@ -129,9 +126,9 @@ class AttemptOutcome(StrEnum):
     DELIVERED = "delivered"
     RETRYING = "retrying"
     DEAD = "dead"
-    """Failed permanently; it is only sent again on request."""
+    """The delivery failed permanently and is only sent again on request."""
     CANCELLED = "cancelled"
-    """Not attempted: its webhook was deleted or disabled, or an account limit was reached."""
+    """The webhook was deleted or disabled, or an account limit was reached."""
 
 
 GONE: Final = 410
@@ -139,11 +136,11 @@ GONE: Final = 410
 
 
 class DeliveryAttempt(Record, frozen=True, kw_only=True):
-    """On the attempts topic (key = the delivery's endpoint): one attempt of a delivery.
+    """Record on the attempts topic (key = the delivery's endpoint): one attempt of a delivery.
 
     ``number`` counts from 1. ``status`` is the HTTP status, if any, or the SMTP reply code;
-    ``error`` is a sentence for people. ``webhook_revision`` is the webhook's revision when it was
-    sent, None for other targets. Times are Unix ms, UTC.
+    ``error`` is a sentence for people. ``webhook_revision`` is the webhook's revision at the
+    time of the attempt, or None for other targets. Times are Unix ms, UTC.
     """
 
     id: UUID
@@ -170,7 +167,7 @@ def attempt_id(delivery: Delivery, number: int) -> UUID:
 
 
 def dropped_attempt(delivery: Delivery, reason: str, now_ms: int) -> DeliveryAttempt:
-    """Return the record of a delivery that is not attempted; it can be sent again."""
+    """Return the record of a delivery that is not attempted, but can be sent again."""
     return DeliveryAttempt(
         id=attempt_id(delivery, 1),
         delivery=delivery,
@@ -183,13 +180,13 @@ def dropped_attempt(delivery: Delivery, reason: str, now_ms: int) -> DeliveryAtt
 
 
 class WebhookStatus(Record, frozen=True, kw_only=True):
-    """On webhook-status (compacted, key = webhook ID): the state of a webhook's deliveries.
+    """Record on webhook-status (compacted, key = webhook ID): the state of a webhook's deliveries.
 
     ``failure_count``: failed attempts since the last success. ``given_up_count``: failed
     deliveries. The attempts since ``failing_since_ms`` decide whether the webhook is disabled;
     ``disabled_reason`` then contains the reason, and ``disabled_revision`` the configuration that
-    was disabled. ``attempts_offset`` is the offset up to which its partition of the attempts topic
-    is included. Times are Unix ms, UTC.
+    was disabled. ``attempts_offset`` is the offset up to which the attempts topic's partition is
+    included. Times are Unix ms, UTC.
     """
 
     webhook_id: UUID
@@ -214,7 +211,7 @@ def recognition_event_id(recognition_id: UUID, captured_ms: int) -> UUID:
 def trigger_event_ids(trigger_id: UUID, triggered_ms: int, captured_ms: int) -> frozenset[UUID]:
     """Return the IDs of all events that a trigger can cause.
 
-    ``triggered_ms`` is its time, ``captured_ms`` the time of its recognition (Unix ms, UTC).
+    ``triggered_ms`` is the trigger's time, ``captured_ms`` the recognition's (Unix ms, UTC).
     """
     return frozenset(
         event_id(_occurred_ms(name, triggered_ms, captured_ms), name, str(trigger_id))
@@ -280,8 +277,8 @@ def trigger_delivery(
 ) -> Delivery:
     """Return the delivery of a trigger, or of its resolution, to an endpoint.
 
-    The resolution of an early trigger is ordered after it. People are notified once, when the
-    trigger is resolved.
+    The resolution of an early trigger is ordered after that trigger. People are notified once, when
+    the trigger is resolved.
     """
     name = trigger_event(trigger.phase)
     if isinstance(target, NOTIFICATION_TARGETS):

@@ -1,4 +1,4 @@
-"""The records of ingest workers: a camera's frames, and the progress of its clock."""
+"""Records of ingest workers: a camera's frames, and the progress of the camera's clock."""
 
 from enum import StrEnum
 from typing import Final
@@ -15,15 +15,15 @@ class FrameKind(StrEnum):
 
     FRAME = "frame"
     TICK = "tick"
-    """No frame: only reports the camera's current time."""
+    """A record without a frame that only reports the camera's current time."""
     END = "end"
-    """No frame: the camera was deleted or disabled, so its passes end."""
+    """A record without a frame: the camera was deleted or disabled, so its passes end."""
     GAP_END = "gap_end"
-    """Only on readings, without a camera: the records of a gap were read, or have expired."""
+    """Only on readings, and without a camera: the records of a gap were read or have expired."""
 
 
 class Box(msgspec.Struct, frozen=True, kw_only=True):
-    """An axis-aligned box in pixels of the frame as captured; ``x``, ``y`` is the top left."""
+    """An axis-aligned box in pixels of the captured frame. ``x``, ``y`` is the top-left corner."""
 
     x: float
     y: float
@@ -32,7 +32,7 @@ class Box(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Point(msgspec.Struct, frozen=True, kw_only=True):
-    """A point in fractions (0 to 1) of the frame's width and height, from the top left."""
+    """A point in fractions (0 to 1) of the frame's width and height, from the top-left corner."""
 
     x: float
     y: float
@@ -56,9 +56,9 @@ class FrameMeta(Record, frozen=True, kw_only=True):
     """Sent in the header ``FRAME_META_HEADER`` of each record on the frames topic.
 
     The record's value is one JPEG (``kind`` frame) or empty. ``captured_ms`` is Unix time in ms,
-    UTC, and never decreases for one camera and one ingest worker. ``deleted``: the camera is
-    permanently gone, so its state can be dropped. ``still``: a tick while the camera's frames are
-    analysed and show no motion. ``counts`` are the counts up to and including this record.
+    UTC, and never decreases for one camera and one ingest worker. ``deleted``: the camera was
+    deleted, so its state can be dropped. ``still``: the record is a tick while the camera's frames
+    are analysed and show no motion. ``counts`` are the counts up to and including this record.
     """
 
     kind: FrameKind
@@ -88,8 +88,8 @@ class FrameReference(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
 class FrameGap(msgspec.Struct, frozen=True, kw_only=True, array_like=True):
     """Records of a partition that were too old when they were due, and are read late.
 
-    These are the offsets from ``begin`` up to but excluding ``end``. All of them were written
-    before ``end_ms`` (Unix ms, UTC), and the records that are read in time after it.
+    The gap consists of the offsets from ``begin`` up to but excluding ``end``. Its records were
+    written before ``end_ms`` (Unix ms, UTC), and records that are read in time after that.
     """
 
     begin: int
@@ -97,7 +97,7 @@ class FrameGap(msgspec.Struct, frozen=True, kw_only=True, array_like=True):
     end_ms: int
 
     def is_covered_by(self, other: "FrameGap | None") -> bool:
-        """Return whether another gap is the same, or a later one of the same partition.
+        """Return whether another gap is the same gap, or a later gap of the same partition.
 
         Both end offset and end time are compared: offsets restart when a topic is recreated.
         """
@@ -105,7 +105,7 @@ class FrameGap(msgspec.Struct, frozen=True, kw_only=True, array_like=True):
 
 
 class OpenGap(Record, frozen=True, kw_only=True):
-    """A gap that is not completely read; ``next_offset`` is the next record to read.
+    """A gap that is not completely read. ``next_offset`` is the next record to read.
 
     ``next_ms`` (Unix ms, UTC) is when that record was written, or earlier.
     """
@@ -123,7 +123,7 @@ class OpenGap(Record, frozen=True, kw_only=True):
 
 MAX_PIXELS: Final = 40_000_000
 MAX_SIDE_PX: Final = 10_000
-"""Twice the pixels of the largest cameras; decoded, such an image takes 120 MB."""
+"""An image of the maximum size has twice the pixels of the largest cameras, and decodes to 120 MB."""
 
 
 def is_too_large(width_px: int, height_px: int) -> bool:

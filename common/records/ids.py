@@ -1,4 +1,4 @@
-"""IDs derived from their cause, so that a replay gives the same ones."""
+"""Derives IDs from their cause, so that a replay gives the same IDs."""
 
 import hashlib
 from uuid import UUID
@@ -39,10 +39,10 @@ def uuid_unix_ms(identifier: UUID) -> int:
 
 
 def recognition_id(first_seen_ms: int, camera_id: UUID, track: str) -> UUID:
-    """Return the ID of a track's recognition, known from its first frame on.
+    """Return the ID of a track's recognition, which is known from the first frame on.
 
-    ``first_seen_ms`` is the capture time (Unix ms, UTC) of that frame, ``track`` the name of the
-    track within its camera (see ``streams.recognition``).
+    ``first_seen_ms`` is the capture time (Unix ms, UTC) of that frame, and ``track`` is the name of
+    the track within the camera (see ``streams.recognition``).
     """
     return derived_uuid(first_seen_ms, "recognition", str(camera_id), track)
 
@@ -58,7 +58,7 @@ def may_be_captured(recognition: UUID, captured_ms: int) -> bool:
 def missed_pass_id(first_seen_ms: int, camera_id: UUID, track: str) -> UUID:
     """Return the ID of the outcome of a track without a recognition.
 
-    ``first_seen_ms`` is the capture time (Unix ms, UTC) of its first frame.
+    ``first_seen_ms`` is the capture time (Unix ms, UTC) of the track's first frame.
     """
     return derived_uuid(first_seen_ms, "missed pass", str(camera_id), track)
 
@@ -74,7 +74,7 @@ def trigger_id(captured_ms: int, alert_id: UUID, recognition_id: UUID) -> UUID:
 
 
 def event_id(unix_ms: int, event: str, cause: str) -> UUID:
-    """Return the ID of an event for clients; ``cause`` identifies its cause."""
+    """Return the ID of an event for clients. ``cause`` identifies the cause."""
     return derived_uuid(unix_ms, event, cause)
 
 

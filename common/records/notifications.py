@@ -1,4 +1,4 @@
-"""An alert's own notifications: their endpoints, and the deliveries to these. No I/O."""
+"""Returns the endpoints of an alert's own notifications, and deliveries to them. No I/O."""
 
 import hashlib
 from collections.abc import Iterable, Mapping
@@ -30,7 +30,7 @@ _ENDPOINT_DIGITS: Final = 32
 
 @dataclass(frozen=True)
 class EmailAddress:
-    """One address of an email notification."""
+    """A recipient of an email notification."""
 
     address: str
 
@@ -65,7 +65,7 @@ def notification_delivery(
     cause: DeliveryCause = DeliveryCause.EVENT,
     requested_ms: int = 0,
 ) -> Delivery:
-    """Return the delivery of a trigger to a destination; ``alert`` is the full alert."""
+    """Return the delivery of a trigger to a destination. ``alert`` is the full alert."""
     target: DeliveryTarget
     if isinstance(destination, EmailAddress):
         address = box.encrypt(destination.address)
@@ -82,6 +82,6 @@ def notification_delivery(
 
 
 def _endpoint(kind: str, owner_id: UUID, location: str) -> str:
-    """Return the name of an account's endpoint, which does not reveal its address."""
+    """Return the name of an account's endpoint, which does not reveal the address."""
     text = "\x1f".join((kind, str(owner_id), location))
     return f"{kind}-{hashlib.sha256(text.encode()).hexdigest()[:_ENDPOINT_DIGITS]}"

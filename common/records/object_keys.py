@@ -1,4 +1,4 @@
-"""Keys of the objects in S3. Deterministic: a replay overwrites an object with the same one."""
+"""Derives the keys of objects in S3, so that a replay overwrites an object with the same object."""
 
 from datetime import UTC, date, datetime
 from functools import lru_cache
@@ -8,7 +8,7 @@ from common.records.ids import uuid_unix_ms
 
 _DAY_MS = 86_400_000
 _TIME_ORDERED = 8
-"""The UUID version of a recognition's ID, which begins with its time."""
+"""The UUID version of recognition IDs, which begin with a time."""
 
 STORED_WITHIN_MS = 30 * 60_000
 """Maximum time between publishing a recognition and storing its images."""
@@ -22,7 +22,7 @@ SNAPSHOT_FOLDER = "snapshots/"
 
 @lru_cache(maxsize=1024)
 def _day_path(day: int) -> str:
-    """``day`` counts from 1970. Cached, because lists use the same few days repeatedly."""
+    """Return the path of a day, counted from 1970. Cached, because lists repeat a few days."""
     return datetime.fromtimestamp(day * _DAY_MS / 1000, tz=UTC).strftime("%Y/%m/%d")
 
 

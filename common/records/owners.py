@@ -6,10 +6,10 @@ from common.records.codec import Record
 
 
 class OwnerConfig(Record, frozen=True, kw_only=True):
-    """On config-owners (compacted, key = owner ID; an empty value: the account has no entry).
+    """Record on config-owners (compacted, key = owner ID; an empty value deletes the entry).
 
     ``limits`` are the account's own limits, by name. The encrypted secrets are decrypted by
-    :class:`common.secrets.SecretBox` and sign notifications to URLs, the previous one until
+    :class:`common.secrets.SecretBox` and sign notifications to URLs, the previous secret until
     ``previous_notification_secret_until_ms`` (Unix ms, UTC).
     """
 

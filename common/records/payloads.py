@@ -1,6 +1,6 @@
-"""Recognitions, alerts and cameras as JSON for clients, and the envelope of events. No I/O.
+"""Converts recognitions, alerts, cameras and events to JSON for clients. No I/O.
 
-The single definition of these JSON forms for webhooks, MQTT messages and API responses.
+Webhooks, MQTT messages and API responses all use the JSON forms defined here.
 """
 
 from collections.abc import Callable, Mapping
@@ -100,8 +100,8 @@ AlertPayload = msgspec.defstruct(
 )
 """An alert at the time of its trigger, created from the record's public fields.
 
-It contains neither its count nor its ``notifications``: a receiver must not learn the addresses of
-the others.
+It contains neither the alert's trigger count nor ``notifications``, because a receiver must not
+learn the addresses of other receivers.
 """
 
 
@@ -177,7 +177,7 @@ def delivery_body(delivery: Delivery, box: SecretBox) -> bytes:
     """Return the JSON body of a delivery, the same bytes on every attempt.
 
     Raises:
-        MisconfiguredError: a value in it was encrypted with a different key.
+        MisconfiguredError: a value in the delivery was encrypted with a different key.
     """
     envelope = EventEnvelope(
         id=delivery.event_id,
@@ -202,7 +202,7 @@ def _event_data(
 
 
 def shared_fields(source: msgspec.Struct, target: type[msgspec.Struct]) -> Mapping[str, Any]:
-    """Return the values of those fields of ``source`` that ``target`` also has, by name."""
+    """Return the values of all fields of ``source`` that ``target`` also has, by name."""
     names, values_of = _shared_names(type(source), target)
     return dict(zip(names, values_of(source), strict=True))
 
@@ -217,7 +217,7 @@ def _shared_names(
 
 
 def recognition_payload(recognition: Recognition) -> RecognitionPayload:
-    """Return a recognition as JSON for clients; images are storage keys."""
+    """Return a recognition as JSON for clients. Images are storage keys."""
     return recognition_fields(
         recognition,
         user_id=recognition.owner_id,
@@ -286,7 +286,7 @@ def notifications_of(alert: AlertConfig, box: SecretBox) -> tuple[Notification, 
     """Return an alert's own notifications.
 
     Raises:
-        MisconfiguredError: they were encrypted with a different key.
+        MisconfiguredError: the notifications were encrypted with a different key.
     """
     text = box.decrypt(alert.notifications_encrypted) if alert.notifications_encrypted else "[]"
     return msgspec.json.decode(text, type=tuple[Notification, ...])
@@ -303,7 +303,7 @@ def _alert_payload(trigger: AlertTrigger) -> msgspec.Struct:
 
 
 def camera_event_data(event: CameraEvent, box: SecretBox | None) -> CameraEventData:
-    """Return the data of camera.online and camera.offline; without ``box``, without the URL.
+    """Return the data of camera.online and camera.offline. Without ``box``, omit the URL.
 
     Raises:
         MisconfiguredError: the camera's stream URL was encrypted with a different key.

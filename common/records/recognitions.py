@@ -1,4 +1,4 @@
-"""The results of a vehicle's pass, or of an image call."""
+"""Records of the results of a vehicle's pass, or of an image call."""
 
 from collections.abc import Iterable
 from enum import StrEnum
@@ -19,7 +19,7 @@ _MAX_ALTERNATIVES: Final = 2
 class ProvisionalPlate(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     """A plate that was reported before the pass ended, as known at that time.
 
-    ``captured_ms`` (Unix ms, UTC) is the time of the best frame so far; ``confidence`` is 0 to 1.
+    ``captured_ms`` (Unix ms, UTC) is the time of the best frame so far. ``confidence`` is 0 to 1.
     """
 
     plate: str
@@ -52,12 +52,12 @@ class CharacterAlternative(msgspec.Struct, frozen=True, array_like=True):
 
 
 class Recognition(Record, frozen=True, kw_only=True):
-    """On the recognitions topic: one accepted pass of one vehicle.
+    """Record on the recognitions topic: one accepted pass of one vehicle.
 
     Times are Unix ms, UTC. ``captured_ms`` is the time of the frame whose reading won; ``box`` is
     in that frame's pixels. ``confidence`` is the mean of ``character_confidences`` (0 to 1, one per
-    character of ``plate``); ``alternatives`` are the most likely other characters. A key is absent
-    if no image could be stored. ``id`` is known from the first frame of the pass;
+    character of ``plate``); ``alternatives`` are the most likely other characters. An image key is
+    absent if no image could be stored. ``id`` is known from the first frame of the pass;
     ``provisional_plates`` were reported before the pass ended
     (see :class:`common.records.alerts.ProvisionalRecognition`). ``region_confidence`` is 0 to 1, or
     None if unknown; ``direction`` is None if unclear.
@@ -87,10 +87,10 @@ class Recognition(Record, frozen=True, kw_only=True):
 
 
 class PassOutcome(Record, frozen=True, kw_only=True):
-    """On the outcomes topic: a vehicle's pass without an accepted reading, or an image call.
+    """Record on the outcomes topic: a vehicle's pass without an accepted reading, or an image call.
 
     An accepted pass is a :class:`Recognition` instead. Every image call with a response has an
-    outcome; its ``camera_id`` is the nil UUID. ``id`` is derived from the pass or call and begins
+    outcome, whose ``camera_id`` is the nil UUID. ``id`` is derived from the pass or call and begins
     with ``at_ms`` (Unix ms, UTC).
     """
 
@@ -128,22 +128,22 @@ class PlateReading(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
 
 
 class FollowedPlate(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
-    """A plate that was found where a track expects it, and not read again."""
+    """A plate that was found where a track expects it, and that was not read again."""
 
     track: str
     box: Box
 
 
 class FrameReadings(Record, frozen=True, kw_only=True):
-    """On the readings topic: one per record of the frames topic; fresh ones in the same order.
+    """Record on the readings topic, one for each on the frames topic. Fresh ones keep its order.
 
     ``stale`` frames were skipped among late ones, or because the account exceeded its share
     (``over_share``). ``deleted``, ``still`` and ``counts`` are copied from the record on the frames
     topic. ``view`` describes the frame in a few numbers (see :func:`recognition.scene.scene_view`),
-    empty if it was not analysed. ``refused`` frames cannot be decoded. ``plates_left`` gave no
+    empty if it was not analysed. ``refused`` frames cannot be decoded. ``plates_left`` have no
     reading. ``followed`` plates are known from earlier frames. ``late`` frames belong to the first
-    of ``gaps``, the others of which are later; for all other frames, ``gaps`` are the open gaps
-    before them. ``trace`` is the ``traceparent`` of the message, if traced; it is not part of the
+    of ``gaps``; the rest of ``gaps`` are later. For all other frames, ``gaps`` are the open gaps
+    before the frame. ``trace`` is the message's ``traceparent``, if traced, and not part of the
     record.
     """
 
@@ -175,7 +175,7 @@ def alternatives_of(
 ) -> tuple[CharacterAlternative, ...]:
     """Return the alternative characters of a plate, by position, the most likely first.
 
-    ``positions`` are the possible characters with their probabilities (0 to 1), including its own.
+    ``positions`` are the possible characters, including the plate's, with probabilities (0 to 1).
     """
     return tuple(
         CharacterAlternative(position, character, round(chance, 3))

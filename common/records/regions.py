@@ -1,4 +1,4 @@
-"""Country codes for the names that plate readers return."""
+"""Converts the country names that plate readers return into codes."""
 
 from collections.abc import Mapping
 from typing import Final
@@ -19,7 +19,7 @@ COUNTRY_CODES: Final[Mapping[str, str]] = {
     "Spain": "ES", "Sweden": "SE", "Switzerland": "CH", "Thailand": "TH", "Turkey": "TR",
     "United States": "US", "Ukraine": "UA", "United Kingdom": "GB", "Vietnam": "VN",
 }  # fmt: skip
-"""By the names of fast-plate-ocr's regions. **Source:** ISO 3166-1, alpha-2."""
+"""Country codes by the names of fast-plate-ocr's regions. **Source:** ISO 3166-1, alpha-2."""
 
 
 def region_code(region: str) -> str:

@@ -1,4 +1,4 @@
-"""The Kafka topics: producers, records and retention.
+"""Defines the Kafka topics, with their producers, records and retention.
 
 ``python -m common.kafka`` creates missing topics (see :mod:`common.kafka.clients`).
 """
@@ -23,7 +23,7 @@ _MIB: Final = 1024 * 1024
 
 
 class CleanupPolicy(StrEnum):
-    """Kafka's policy for old records: delete them, or retain the last one of each key."""
+    """Kafka's policy for old records: delete them, or retain the last record of each key."""
 
     DELETE = "delete"
     COMPACT = "compact"
@@ -33,7 +33,7 @@ class CleanupPolicy(StrEnum):
 class Topic:
     """One topic. ``name`` excludes the prefix from the settings.
 
-    ``producer`` is the folder that writes it. The API's outbox also writes to some topics, on
+    ``producer`` is the folder that writes the topic. The API's outbox also writes to some topics on
     behalf of clients, as noted in comments. ``retention_bytes`` is per partition (-1: unlimited).
     """
 
@@ -121,7 +121,7 @@ SIGHTINGS = Topic(
     producer="streams/recognition",
     record=ProvisionalRecognition,
     key="camera id",
-    # Only the newest can trigger, but resolutions must survive an outage.
+    # Only the newest records can trigger, but resolutions must survive an outage.
     retention_ms=_DAY_MS,
 )
 CONFIG_CAMERAS = _compacted("config-cameras", "api", CameraConfig, "camera id")
@@ -172,8 +172,8 @@ READING_DEAD_LETTERS = Topic(
     record=DeadLetter,
     key="camera id",
     retention_ms=14 * _DAY_MS,
-    # The dead letter of an unreadable frame contains it completely, as base64: 0.4 MB. A camera
-    # that sends nothing else fills 50 GB per day. This stores the last 300 per partition.
+    # The dead letter of an unreadable frame contains the whole frame as base64: 0.4 MB. A camera
+    # that sends nothing else fills 50 GB per day. This stores the last 300 letters per partition.
     retention_bytes=128 * _MIB,
     segment_bytes=16 * _MIB,
 )

@@ -1,4 +1,4 @@
-"""A webhook's configuration for the webhooks stage."""
+"""Record of a webhook's configuration, and the rules for its headers."""
 
 import re
 from enum import StrEnum
@@ -16,7 +16,7 @@ class EventName(StrEnum):
     ALERT_TRIGGERED = "alert.triggered"
     ALERT_CONFIRMED = "alert.confirmed"
     ALERT_CORRECTED = "alert.corrected"
-    """Sent to the subscribers of alert.triggered; cannot be subscribed to separately."""
+    """Sent to subscribers of alert.triggered. It has no subscription of its own."""
     CAMERA_ONLINE = "camera.online"
     CAMERA_OFFLINE = "camera.offline"
 
@@ -28,9 +28,9 @@ ALERT_EVENTS: Final = frozenset(
 
 
 class WebhookConfig(Record, frozen=True, kw_only=True):
-    """On config-webhooks (compacted, key = webhook ID; an empty value deletes the webhook).
+    """Record on config-webhooks (compacted, key = webhook ID; an empty value deletes the webhook).
 
-    The encrypted fields are decrypted by :class:`common.secrets.SecretBox`; ``headers`` is a JSON
+    The encrypted fields are decrypted by :class:`common.secrets.SecretBox`. ``headers`` is a JSON
     object of strings. ``revision`` increases with each change. The previous secret signs in
     addition to the new one until ``previous_secret_until_ms``. Events from before ``created_ms``
     are not sent to this webhook. Times are Unix ms, UTC.
@@ -78,10 +78,10 @@ _VALUE: Final = re.compile(r"[\x20-\x7e]*\Z")
 
 
 def check_header_name(name: str) -> None:
-    """Reject an invalid header name, or one reserved for the service.
+    """Reject a header name that is invalid or reserved for the service.
 
     Raises:
-        InvalidInputError: code ``webhook_header``.
+        InvalidInputError: the name is rejected (code ``webhook_header``).
     """
     if not 0 < len(name) <= MAX_HEADER_NAME_CHARACTERS or not _TOKEN.match(name):
         raise _invalid("is not a valid header name")
@@ -94,7 +94,7 @@ def check_header_value(value: str) -> None:
     """Reject a value that would not reach the receiver unchanged.
 
     Raises:
-        InvalidInputError: code ``webhook_header``.
+        InvalidInputError: the value is rejected (code ``webhook_header``).
     """
     if len(value) > MAX_HEADER_VALUE_CHARACTERS:
         raise _invalid(f"must have at most {MAX_HEADER_VALUE_CHARACTERS} characters")

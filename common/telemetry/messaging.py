@@ -1,4 +1,4 @@
-"""Spans of Kafka messages and database queries.
+"""Creates spans of Kafka messages and database queries.
 
 Traces cross Kafka through ``traceparent`` in message headers. Names and attributes follow
 OpenTelemetry's conventions. Database spans never contain query parameters.
@@ -31,7 +31,7 @@ Headers = Mapping[str, bytes]
 
 
 class IncomingMessage(Protocol):
-    """The used part of a received message, from any client library."""
+    """The part of a received message that is used here, from any client library."""
 
     @property
     def topic(self) -> str:
@@ -52,7 +52,7 @@ class IncomingMessage(Protocol):
 
 @dataclass(frozen=True)
 class _Batch:
-    """The spans of messages that are processed together: by ID, and all."""
+    """The spans of messages that are processed together: all spans, and spans by ID."""
 
     about: Mapping[UUID, TraceContext] = field(default_factory=dict)
     traces: tuple[TraceContext, ...] = ()
@@ -63,7 +63,7 @@ _batch: ContextVar[_Batch] = ContextVar("batch_traces", default=_NO_BATCH)
 
 
 def headers_of(span: Span | None) -> dict[str, bytes]:
-    """Return the headers of a message sent within a span; empty without a span."""
+    """Return the headers of a message sent within a span, or no headers without a span."""
     return {} if span is None else {TRACEPARENT: trace_of(span).traceparent.encode("ascii")}
 
 
@@ -75,7 +75,7 @@ def message_trace(message: IncomingMessage) -> TraceContext | None:
 
 
 def send_span(topic: str, parent: TraceContext | None) -> Span | None:
-    """Start the span of a sent message, or return None; end it when Kafka has the message."""
+    """Start a sent message's span, or return None. End the span once Kafka has the message."""
     if parent is None:
         return None
     return start_span(f"send {topic}", SpanKind.PRODUCER, parent, about_topic("send", topic))
@@ -102,8 +102,8 @@ def processing_all(
 ) -> AbstractContextManager[None]:
     """Return a block that processes messages together, each with the ID of its subject.
 
-    Each has a span in its own trace. In the block, :func:`trace_about` finds the trace to continue
-    by that ID; work for all messages is in the first trace, and linked to the others
+    Each message has a span in its own trace. In the block, :func:`trace_about` finds the trace to
+    continue by that ID. Work for all messages is in the first trace, with links to all other traces
     (:func:`other_traces`).
     """
     if not is_tracing():

@@ -1,6 +1,6 @@
-"""OpenTelemetry's SDK: spans are exported over OTLP/HTTP by a thread with a bounded queue.
+"""Exports spans over OTLP/HTTP with OpenTelemetry's SDK, in a thread with a bounded queue.
 
-Only imported if tracing is enabled.
+This module is only imported if tracing is enabled.
 """
 
 import logging
@@ -19,8 +19,8 @@ from prometheus_client import Counter
 from common.telemetry.tracing import MAX_LINKS
 
 log = structlog.get_logger(__name__)
-# The SDK logs each failed attempt with a traceback, and each span for which the queue is full. We
-# log one line instead.
+# The SDK logs a traceback for each failed attempt, and a line for each span that does not fit into
+# the queue. We log one line instead.
 logging.getLogger("opentelemetry").setLevel(logging.CRITICAL)
 
 _QUEUE_SPANS: Final = 2048
@@ -51,7 +51,7 @@ class _Processor(BatchSpanProcessor):
 
 
 class _Exporter(OTLPSpanExporter):
-    """Counts exported spans; logs once when the export fails and once when it recovers."""
+    """Counts exported spans. Logs once when the export fails, and once when it recovers."""
 
     def __init__(self, endpoint: str, spans: Counter) -> None:
         super().__init__(endpoint, timeout=_EXPORT_SECONDS, compression=Compression.Gzip)
@@ -60,7 +60,7 @@ class _Exporter(OTLPSpanExporter):
         self._is_away = False
 
     def export(self, spans: Sequence[ReadableSpan]) -> SpanExportResult:
-        """Send spans; those that cannot be sent are lost. Never raises."""
+        """Send spans. Spans that cannot be sent are lost. Never raises."""
         try:
             result = super().export(spans)
         # The outermost level of the exporter's thread, which would print the exception.
@@ -80,11 +80,11 @@ class _Exporter(OTLPSpanExporter):
 
 
 def otlp_provider(endpoint: str, *, process: str, version: str, spans: Counter) -> TracerProvider:
-    """Return the provider that creates and exports this process's spans; does not connect yet.
+    """Return the provider that creates and exports this process's spans. Makes no connection.
 
     ``spans`` counts by outcome: created, sent, failed. The standard variables
-    ``OTEL_EXPORTER_OTLP_HEADERS``, ``…_CERTIFICATE`` and ``OTEL_RESOURCE_ATTRIBUTES`` apply. Its
-    ``shutdown`` sends queued spans within a second; the rest are lost.
+    ``OTEL_EXPORTER_OTLP_HEADERS``, ``…_CERTIFICATE`` and ``OTEL_RESOURCE_ATTRIBUTES`` apply. The
+    provider's ``shutdown`` sends queued spans for at most a second; the rest are lost.
     """
     provider = TracerProvider(
         resource=Resource.create(
@@ -94,7 +94,7 @@ def otlp_provider(endpoint: str, *, process: str, version: str, spans: Counter) 
                 "service.version": version,
             }
         ),
-        # The sampling decision was made before.
+        # The sampling decision has already been made.
         sampler=ALWAYS_ON,
         span_limits=SpanLimits(max_attributes=32, max_links=MAX_LINKS, max_attribute_length=256),
         shutdown_on_exit=False,

@@ -1,4 +1,4 @@
-"""Settings of traces."""
+"""Settings for tracing."""
 
 from urllib.parse import urlsplit
 

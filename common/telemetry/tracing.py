@@ -1,12 +1,12 @@
-"""Traces: the work of a process for one frame or one request, as OpenTelemetry spans.
+"""Traces the work of a process for one frame or one request, as OpenTelemetry spans.
 
 A trace starts with a camera's frame or with a request to the API, where the sampling decision is
 made. An unsampled trace is not propagated, so it costs nothing further on. Another process
 continues a trace by its ``traceparent`` (see :mod:`common.telemetry.messaging`). Without
 :func:`use_tracer`, no spans are created and the SDK is not imported.
 
-Spans contain IDs of cameras, recognitions and deliveries; never plates, names, addresses or error
-messages, which may contain them.
+Spans contain IDs of cameras, recognitions and deliveries, but never plates, names, addresses or
+error messages, which may contain any of these.
 """
 
 import random
@@ -49,14 +49,14 @@ _GIVEN_A_SECOND: Final = 10
 
 @dataclass(frozen=True, slots=True)
 class TraceContext:
-    """A sampled span to be continued elsewhere: hexadecimal, 32 and 16 digits."""
+    """A sampled span to be continued elsewhere: hexadecimal IDs of 32 and 16 digits."""
 
     trace_id: str
     span_id: str
 
     @property
     def traceparent(self) -> str:
-        """The header's value."""
+        """The value of the header."""
         return f"00-{self.trace_id}-{self.span_id}-01"
 
 
@@ -70,7 +70,7 @@ class _Tracing:
     given_second: int = 0
 
     def takes_given(self) -> bool:
-        """Return whether another client trace can be continued in this second."""
+        """Count a client's trace; return whether it can still be continued in this second."""
         second = int(time.monotonic())
         if second != self.given_second:
             self.given, self.given_second = 0, second
@@ -82,7 +82,7 @@ _tracing: _Tracing | None = None
 
 
 def use_tracer(tracer: Tracer | None, sample_ratio: float = 1.0) -> None:
-    """Trace a fraction (0 to 1) of frames and requests from now on; None: stop tracing."""
+    """Trace a fraction (0 to 1) of frames and requests from now on. None stops tracing."""
     global _tracing
     _tracing = None if tracer is None else _Tracing(tracer, sample_ratio)
 
@@ -106,7 +106,7 @@ def parse_traceparent(value: object) -> TraceContext | None:
 
 
 def trace_of(span: Span) -> TraceContext:
-    """Return the context with which others continue a span."""
+    """Return the context with which other processes continue a span."""
     found = span.get_span_context()
     return TraceContext(format_trace_id(found.trace_id), format_span_id(found.span_id))
 
@@ -119,10 +119,10 @@ def begin_trace(
     start_ms: int | None = None,
     given: str | bytes | None = None,
 ) -> Span | None:
-    """Start a trace, or return None if it is not sampled. The caller ends its first span.
+    """Start a trace, or return None if it is not sampled. The caller ends the returned span.
 
-    ``start_ms`` (Unix ms, UTC) is its start, by default now. ``given`` is a client's own
-    ``traceparent``: if sampled, it is continued, for at most ten requests per second.
+    ``start_ms`` (Unix ms, UTC) is the trace's start, by default now. ``given`` is a client's
+    ``traceparent``. If sampled, it is continued, for at most ten requests per second.
     """
     tracing = _tracing
     if tracing is None:
@@ -177,9 +177,9 @@ def traced(
     parent: TraceContext | None = None,
     links: Sequence[TraceContext] = (),
 ) -> AbstractContextManager[Span | None]:
-    """Return a block that is a span: of ``parent``'s trace, or else of the caller's.
+    """Return a block that is a span in ``parent``'s trace, or otherwise in the caller's trace.
 
-    The block gets the span, or None without a trace. An exception marks it as failed.
+    The block gets the span, or None without a trace. An exception marks the span as failed.
     """
     span = start_span(name, kind, parent or current_trace(), attributes, links)
     return nullcontext() if span is None else within(span)
@@ -187,7 +187,7 @@ def traced(
 
 @contextmanager
 def within(span: Span) -> Iterator[Span]:
-    """Run a block in a span and end the span; log lines in the block have its IDs."""
+    """Run a block in a span and end the span; log lines in the block have the span's IDs."""
     try:
         with activated(span):
             yield span
@@ -199,7 +199,7 @@ def within(span: Span) -> Iterator[Span]:
 
 
 def activated(span: Span | None) -> AbstractContextManager[Span]:
-    """Return a block in a span, or outside of all spans; leaving it does not end the span."""
+    """Return a block in a span, or outside of all spans. The block does not end the span."""
     return use_span(
         INVALID_SPAN if span is None else span,
         record_exception=False,
@@ -219,7 +219,7 @@ def fail(span: Span, error_type: str) -> None:
 
 
 def log_fields(trace: TraceContext | None) -> dict[str, str]:
-    """Return the fields of a log line about a span; empty without one."""
+    """Return the fields of a log line about a span, or no fields without a trace."""
     if trace is None:
         return {}
     return {"trace_id": trace.trace_id, "span_id": trace.span_id}

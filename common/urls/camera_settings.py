@@ -1,4 +1,4 @@
-"""Settings for stream URLs of cameras."""
+"""Settings for the stream URLs of cameras."""
 
 from pathlib import Path
 from typing import Annotated, Any

@@ -1,4 +1,4 @@
-"""Video files as cameras: only files in the configured folder, nothing else on the machine."""
+"""Checks video files that are used as cameras: only files in the configured folder are allowed."""
 
 from pathlib import Path
 from typing import Final
@@ -27,8 +27,8 @@ def video_file(path: str, folder: Path | None) -> Path:
     file that contains images, including those of other accounts.
 
     Raises:
-        InvalidInputError: code ``stream_url_file``. The message is always the same, so that it does
-            not reveal other files on the machine.
+        InvalidInputError: the file is not allowed (code ``stream_url_file``). The message is always
+            the same, so that it does not reveal other files on the machine.
     """
     try:
         real = Path(path).resolve(strict=True)

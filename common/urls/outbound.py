@@ -1,7 +1,7 @@
 """Checks the URLs to which the service sends on behalf of clients: webhooks and notifications.
 
-The API applies these rules when a URL is saved, and the webhooks stage again to every IP address to
-which a host name resolves when it connects. No I/O: nothing is resolved here. Everything outside
+The API applies these rules when a URL is saved. The webhooks stage applies them again when it
+connects, to every IP address of a host name. No I/O: nothing is resolved here. Everything outside
 the public internet is rejected, unless the settings allow the network.
 
 **Source:** IANA IPv4 and IPv6 special-purpose address registries; RFC 6890; the vendors' manuals
@@ -131,12 +131,12 @@ _PRIVATE_SUFFIXES: Final = (
 def parse_outbound_url(text: str, rules: OutboundRules) -> OutboundUrl:
     """Return the parts of a URL to which the service can send.
 
-    A host name is accepted if it is not known to be private; its addresses are checked by
-    :func:`check_outbound_address`.
+    A host name is accepted unless it is known to be private. :func:`check_outbound_address` checks
+    the addresses of a name.
 
     Raises:
-        InvalidInputError: with code ``outbound_url_malformed``, ``outbound_url_scheme`` or
-            ``outbound_url_address``. The message never repeats the URL.
+        InvalidInputError: the URL is rejected, with code ``outbound_url_malformed``,
+            ``outbound_url_scheme`` or ``outbound_url_address``. The message never repeats the URL.
     """
     scheme, host, port = outbound_endpoint(text)
     address = _literal_address(host)
@@ -151,7 +151,7 @@ def outbound_endpoint(text: str) -> tuple[OutboundScheme, str, int]:
     """Return the scheme, host and port of a URL.
 
     Raises:
-        InvalidInputError: as :func:`parse_outbound_url`, except that the host is not checked.
+        InvalidInputError: see :func:`parse_outbound_url`; the host is not checked.
     """
     parts = _split(text)
     scheme = _scheme(parts.scheme)
@@ -163,7 +163,7 @@ def scheme_and_host(text: str) -> str:
     """Return the part of a URL that is not secret.
 
     Raises:
-        InvalidInputError: as :func:`outbound_endpoint`.
+        InvalidInputError: see :func:`outbound_endpoint`.
     """
     scheme, host, _ = outbound_endpoint(text)
     return f"{scheme}://[{host}]" if ":" in host else f"{scheme}://{host}"
@@ -172,8 +172,8 @@ def scheme_and_host(text: str) -> str:
 def redirect_target(url: str, location: str) -> str | None:
     """Return the scheme, host and port to which a receiver at ``url`` redirects.
 
-    None if the target is invalid, or if its host or port contains a part of the path or query of
-    ``url``, which may be secret.
+    Return None if the target is invalid, or if the target's host or port contains a part of the
+    path or query of ``url``, which may be secret.
     """
     try:
         own, target = urlsplit(url), urlsplit(urljoin(url, location[:MAX_OUTBOUND_URL_LENGTH]))
@@ -195,11 +195,11 @@ def _letters(text: str) -> str:
 def check_outbound_address(address: IpAddress, rules: OutboundRules) -> None:
     """Reject an IP address outside the public internet, unless ``rules`` allow its network.
 
-    Must be called for every address before connecting, even if it was checked before: a name can
-    resolve to another address the next time.
+    Must be called for every address before connecting, even if the name was checked before: a name
+    can resolve to another address the next time.
 
     Raises:
-        InvalidInputError: code ``outbound_url_address``.
+        InvalidInputError: the address is not allowed (code ``outbound_url_address``).
     """
     plain = without_mapping(address)
     if not rules.allow(plain) and not _is_public(plain):
@@ -267,7 +267,7 @@ def _check_name(host: str, rules: OutboundRules) -> None:
         if not any(rules.allow(address) for address in _LOOPBACK):
             raise _forbidden()
         return
-    # Private names are checked by the addresses to which they resolve.
+    # If private networks are allowed, the addresses of private names are checked instead.
     is_private = len(labels) == 1 or host.endswith(_PRIVATE_SUFFIXES)
     if is_private and not rules.allowed_networks:
         raise _forbidden()

@@ -29,15 +29,15 @@ def look_up(
     """Return all addresses of ``host``, in the resolver's order. Blocks.
 
     Raises:
-        OSError: it has none, or the resolver is not responding.
-        UnicodeError: it is not a host name.
+        OSError: the host has no address, or the resolver is not responding.
+        UnicodeError: ``host`` is not a host name.
     """
     found = socket.getaddrinfo(host, port, family=family, type=socket.SOCK_STREAM)
     return [ResolvedHost(str(place[0]), kind, protocol) for kind, _, protocol, _, place in found]
 
 
 class SystemResolver:
-    """Resolves in separate threads, so that a slow name does not delay others."""
+    """Resolves names in separate threads, so that a slow look-up does not delay any other."""
 
     def __init__(self, *, threads: int) -> None:
         self._threads = ThreadPoolExecutor(threads, thread_name_prefix="resolver")
@@ -48,12 +48,12 @@ class SystemResolver:
         """Return all addresses of ``host``.
 
         Raises:
-            OSError: it has none, or the resolver is not responding.
-            UnicodeError: it is not a host name.
+            OSError: the host has no address, or the resolver is not responding.
+            UnicodeError: ``host`` is not a host name.
         """
         loop = asyncio.get_running_loop()
         return await loop.run_in_executor(self._threads, look_up, host, port, family)
 
     def close(self) -> None:
-        """Cancel queued look-ups. Running ones finish in the background."""
+        """Cancel queued look-ups. Running look-ups finish in the background."""
         self._threads.shutdown(wait=False, cancel_futures=True)

@@ -1,8 +1,8 @@
-"""Stream URLs of cameras: validation, masking and identification.
+"""Validates, masks and identifies stream URLs of cameras.
 
-The API applies these rules when a camera is created or updated, and ingest again to every address
-to which a host name resolves when it connects. No I/O: nothing is resolved here, and no file is
-opened (see common.urls.files).
+The API applies these rules when a camera is created or updated. Ingest applies them again when it
+connects, to every address of a host name. No I/O: nothing is resolved here, and no file is opened
+(see common.urls.files).
 """
 
 import re
@@ -48,8 +48,8 @@ DEFAULT_PORTS: Final = {
 class StreamUrlRules:
     """The schemes and networks allowed for this installation's cameras.
 
-    ``denied_networks`` are comma-separated CIDR ranges in which cameras are not allowed. They are
-    text because the rules are sent to the capture processes.
+    ``denied_networks`` are comma-separated CIDR ranges in which cameras are not allowed, as text
+    because the rules are sent to the capture processes.
     """
 
     allow_loopback: bool = False
@@ -62,8 +62,8 @@ class StreamUrlRules:
 class StreamUrl:
     """A stream URL that passed the rules.
 
-    ``text`` is the URL as given, with its password. ``host`` is lower case, without brackets, and
-    empty for a file. ``path`` is the path of a file, otherwise empty.
+    ``text`` is the URL as given, with the password. ``host`` is lower case, without brackets, and
+    empty for a file. ``path`` is the path of a file, and empty otherwise.
     """
 
     text: str
@@ -73,7 +73,7 @@ class StreamUrl:
     path: str = ""
 
     def __repr__(self) -> str:
-        """Show the URL without its password."""
+        """Return a text with the URL, but without the password."""
         return f"StreamUrl({mask_password(self.text)!r})"
 
 
@@ -90,8 +90,8 @@ _CONTROL_CHARACTERS: Final = re.compile(r"[\x00-\x1f\x7f]")
 _NUMERIC_HOST: Final = re.compile(r"^(0x[0-9a-f]*|\d+)(\.(0x[0-9a-f]*|\d+)){0,3}$")
 _HOST_NAME: Final = re.compile(r"^[a-z0-9_]([a-z0-9_.-]{0,251}[a-z0-9_])?$")
 
-# Passwords outside the user part: ?password=x, and user=admin_password=x_channel=1, as some
-# recorders have it in the path. When in doubt, mask.
+# Matches passwords outside the user part: ?password=x, and user=admin_password=x_channel=1, as in
+# the paths of some recorders. When in doubt, the text is masked.
 _SECRET_PARAMETER: Final = re.compile(
     r"(?P<name>pas[a-z]*|pw[a-z]*|psw|token|secret|auth|(?:[a-z]{1,20}_?)?key|"
     r"sig(?:nature)?|credentials?)="
@@ -104,7 +104,7 @@ _USER_INFO: Final = re.compile(
 
 
 def names_playlist(url: str) -> bool:
-    """Return whether an HTTP URL ends like those of playlists."""
+    """Return whether an HTTP URL ends like the URL of a playlist."""
     return urlsplit(url).path.lower().endswith(".m3u8")
 
 
@@ -112,9 +112,9 @@ def parse_stream_url(text: str, rules: StreamUrlRules) -> StreamUrl:
     """Return the parts of a camera's stream URL.
 
     Raises:
-        InvalidInputError: with code ``stream_url_malformed``, ``stream_url_scheme`` (a protocol
-            that is not allowed) or ``stream_url_address`` (a host that is not allowed for cameras,
-            in general or here). The message never repeats the URL.
+        InvalidInputError: the URL is rejected, with code ``stream_url_malformed``,
+            ``stream_url_scheme`` (the protocol is not allowed) or ``stream_url_address`` (the host
+            is not allowed for cameras, in general or here). The message never repeats the URL.
     """
     parts = _split(text)
     scheme = _scheme(parts.scheme, rules)
@@ -129,7 +129,7 @@ def check_host(host: str, rules: StreamUrlRules) -> None:
     """Reject a host name or literal address that is not allowed for cameras.
 
     Raises:
-        InvalidInputError: code ``stream_url_address``, or ``stream_url_malformed``.
+        InvalidInputError: the host is rejected (``stream_url_address``, ``stream_url_malformed``).
     """
     address = literal_address(host)
     if address is not None:
@@ -146,11 +146,11 @@ def check_host(host: str, rules: StreamUrlRules) -> None:
 def check_address(address: IpAddress, rules: StreamUrlRules) -> None:
     """Reject IP addresses not allowed for cameras: metadata, link-local, multicast, reserved.
 
-    Loopback is rejected unless ``rules`` allow it, and so are all networks that they deny. Private
-    networks are allowed, because most cameras are there.
+    Loopback addresses are rejected unless ``rules`` allow them, and so are networks that ``rules``
+    deny. Private networks are allowed, because most cameras are there.
 
     Raises:
-        InvalidInputError: code ``stream_url_address``.
+        InvalidInputError: the address is not allowed (code ``stream_url_address``).
     """
     written, address = address, _embedded_ipv4(address)
     denied = _denied_networks(rules.denied_networks)
@@ -172,7 +172,7 @@ def check_address(address: IpAddress, rules: StreamUrlRules) -> None:
 
 
 def literal_address(host: str) -> IpAddress | None:
-    """Return the IP address in ``host``, also as 127.1, 0x7f000001 or with a trailing dot."""
+    """Return the IP address in ``host``, even if written as 127.1, 0x7f000001 or with a final dot."""
     host = host.removesuffix(".")
     with suppress(ValueError):
         return ip_address(host.partition("%")[0])
@@ -193,14 +193,14 @@ def mask_password(text: str) -> str:
 def restore_password(text: str, stored: str) -> str:
     """Return ``text`` with each ``MASK`` in it replaced by the password from the ``stored`` URL.
 
-    So a client can send back a masked URL that it has read. The password is never sent elsewhere:
-    scheme, host, port and user must be unchanged, and each mask must be at its original position,
-    in the user part or in the only parameter with that name. The path and other parameters can
-    change.
+    A client can therefore send back a masked URL from a response. The password is never sent to
+    another place: scheme, host, port and user must be unchanged, and each mask must be at its
+    original position, in the user part or in the only parameter with that name. The path and other
+    parameters can change.
 
     Raises:
-        InvalidInputError: code ``stream_url_mask``; a mask represents a password that ``stored``
-            does not have at that position, or that would be sent elsewhere.
+        InvalidInputError: ``stored`` has no password at the position of a mask, or the password
+            would be sent to another place (code ``stream_url_mask``).
     """
     if MASK not in text:
         return text
@@ -215,7 +215,7 @@ def restore_password(text: str, stored: str) -> str:
 
 
 def stream_identifier(url: StreamUrl) -> str:
-    """Return the identity of a stream: its URL without user, password and default port.
+    """Return the identity of a stream: the URL without user, password and default port.
 
     Path and query are included, because recorders name their channels there.
     """
@@ -333,8 +333,8 @@ def _password_at(masked: re.Match[str], stored: str) -> str:
 
 def _misplaced_mask() -> InvalidInputError:
     return InvalidInputError(
-        "*** stands for the stored password only if the scheme, host, port and user are "
-        "unchanged; send the password.",
+        "*** can replace the stored password only if the scheme, host, port and user are "
+        "unchanged. Send the password instead.",
         code="stream_url_mask",
     )
 
