@@ -172,7 +172,7 @@ def check_address(address: IpAddress, rules: StreamUrlRules) -> None:
 
 
 def literal_address(host: str) -> IpAddress | None:
-    """Return the IP address in ``host``, even if written as 127.1, 0x7f000001 or with a final dot."""
+    """Return the IP address in ``host``, also if it is 127.1, 0x7f000001 or ends with a dot."""
     host = host.removesuffix(".")
     with suppress(ValueError):
         return ip_address(host.partition("%")[0])
