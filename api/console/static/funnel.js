@@ -62,7 +62,7 @@ function hintsOf(sum, moving) {
     sum.small > sum.readings && t("Most plates are narrower than the minimum plate width. Move the camera closer, zoom in or lower the minimum."),
     sum.unread > sum.readings && t("Most plates are unreadable. Get a closer, larger or sharper image, or add light."),
     sum.outside > sum.readings && t("Most plates are outside the zones. Check the zones."),
-    sum.unsure > sum.reported && t("Most vehicles aren't read the same way twice. Raise the sampling rate, or aim where traffic is slower."),
+    sum.unsure > sum.reported && t("Most vehicles don't give two matching readings. Raise the sampling rate, or aim the camera where traffic is slower."),
   ].filter(Boolean);
 }
 

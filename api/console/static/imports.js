@@ -17,7 +17,7 @@ const REASONS = {
   empty_plate: () => t("no plate"),
   plate_too_long: () => t("too long for a plate"),
   unreadable_row: () => t("misplaced or unclosed quotation mark, or a cell that is too long"),
-  unclear_encoding: () => t("ambiguous characters; choose the file's encoding and import it again"),
+  unclear_encoding: () => t("the encoding is unclear; choose the file's encoding and import it again"),
   limit_reached: () => t("over the limit of plates per alert"),
 };
 

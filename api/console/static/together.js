@@ -60,7 +60,7 @@ export function Together({ rows }) {
       <button type="button" disabled=${isBusy} onClick=${search}>${isBusy ? t("Searching…") : t("Find plates")}</button>
     </div>
     <${FormFault} failure=${failure} />
-    <div role="status">${result && html`<p>${result.companions.length ? tn(result.companions.length, "{n} plate found", "{n} plates found") : t("No other plates found")} ${!result.isWhole && t("Some busy moments were only partly checked, so plates may be missing.")}</p>`}</div>
+    <div role="status">${result && html`<p>${result.companions.length ? tn(result.companions.length, "{n} plate found", "{n} plates found") : t("No other plates found")} ${!result.isWhole && t("During busy moments, only some recognitions were checked, so plates may be missing.")}</p>`}</div>
     ${result && result.companions.length > 0 && html`<${Table} caption=${t("Seen together")} columns=${[t("Plate"), { text: t("Times together"), kind: "number" }, t("Last seen together"), t("Camera")]}>
       ${result.companions.slice(0, SHOWN).map(({ plate, passes }) => html`<tr key=${plate}>
         <td><${Link} href=${`/search?plate=${encodeURIComponent(plate)}&match=exact&view=history`} class="plate-link"><${Plate} text=${plate} /></${Link}></td>

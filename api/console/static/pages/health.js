@@ -16,7 +16,7 @@ const COMPONENTS = {
   postgres: [() => t("Configuration database (PostgreSQL)"), () => t("Accounts, API keys, cameras, alerts, webhooks, credits")],
   clickhouse: [() => t("Search database (ClickHouse)"), () => t("Search, analytics, deliveries")],
   s3: [() => t("Image store (S3)"), () => t("Photos, crops, snapshots")],
-  kafka: [() => t("Message broker (Kafka)"), () => t("Live view. New recognitions wait in the camera workers while it's down.")],
+  kafka: [() => t("Message broker (Kafka)"), () => t("Live view. While Kafka is down, new frames wait in the ingest workers.")],
   recognizer: [() => t("Image API recogniser"), () => t("Image API only. Cameras have their own.")],
 };
 

@@ -36,7 +36,7 @@ const RESOURCES = [
   [() => t("Erasures"), "", "erasures:write", () => t("Erase plates permanently")],
   [() => t("Cameras"), "cameras:read", "cameras:write"],
   [() => t("Alerts"), "alerts:read", "alerts:write"],
-  [() => t("Webhooks"), "webhooks:read", "webhooks:write", () => t("Read includes secrets")],
+  [() => t("Webhooks"), "webhooks:read", "webhooks:write", () => t("Read access includes secrets")],
   [() => t("API keys"), "api-keys:read", "api-keys:write"],
   [() => t("Analytics"), "analytics:read", ""],
   [() => t("Credits"), "credits:read", ""],
