@@ -34,7 +34,7 @@ from common.records.recognitions import RecognitionSource
 
 @dataclass(frozen=True, kw_only=True)
 class ErasedImages:
-    """The images of one erased recognition; a key is None if there is no image.
+    """The images of an erased recognition. A key is None if there is no such image.
 
     ``noted_ms`` (Unix ms, UTC) distinguishes several notes about the same recognition.
     """

@@ -32,7 +32,7 @@ DERIVED: Final = (
 
 @dataclass(frozen=True)
 class Erasure:
-    """The account's rows to erase: those of a plate (normalised), captured within a time range.
+    """The rows to erase: rows of an account with a plate (normalised), captured in a time range.
 
     ``from_ms`` is inclusive, ``before_ms`` exclusive (Unix ms, UTC). Without a plate, all data of
     the account is erased, whenever it was captured.
@@ -128,7 +128,7 @@ def stored_erasure(erasure: Erasure) -> StoredErasure:
 
 
 async def insert_erasures(client: ClickHouseClient, erasures: Sequence[StoredErasure]) -> None:
-    """Record erasures for thirty days from now, for example if a restore has removed them."""
+    """Record erasures for thirty days from now, for example after a restore that removed these."""
     await client.insert(_ERASURES, erasures)
 
 
@@ -155,7 +155,7 @@ def _plate_hash(user_id: UUID, plate: str) -> str:
 
 
 _Statements = tuple[str, str]
-"""The query that counts the rows of a plate, and the statement that erases them."""
+"""The query that counts the rows of a plate, and the statement that erases these rows."""
 
 _TRIGGERS = ("plate_triggers", "erase_plate_triggers")
 _DELIVERIES = ("plate_deliveries", "erase_plate_deliveries")
@@ -199,7 +199,7 @@ async def erase_derived(client: ClickHouseClient, user_id: UUID) -> None:
 
 
 async def erase_triggers(client: ClickHouseClient, erasure: Erasure) -> int:
-    """Clear the plate of triggers, or delete those of an account; return the number of triggers."""
+    """Clear a plate from triggers, or delete an account's triggers; return how many there were."""
     if erasure.plate is None:
         return await _erase_owner(client, "alert_triggers", erasure.user_id)
     return await _erase(client, _TRIGGERS, erasure)

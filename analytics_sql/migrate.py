@@ -44,7 +44,7 @@ _RETENTIONS = {
 
 @dataclass(frozen=True)
 class Migration:
-    """One numbered schema change, and its reversal."""
+    """A numbered schema change, and the reversal of the change."""
 
     version: int
     name: str

@@ -24,7 +24,7 @@ For a plate of seven characters, one edit finds a few other plates, and two edit
 """
 
 BEGIN, END = "^", "$"
-"""Start and end marks of a plate that is cut into pieces (table ``plate_pieces``)."""
+"""Marks for the start and end of a plate that is cut into pieces (table ``plate_pieces``)."""
 
 
 @dataclass(frozen=True)

@@ -84,7 +84,7 @@ class RecognitionFilter:
 
 @dataclass(frozen=True)
 class RecognitionCursor:
-    """The last row of a page; the next page starts after it."""
+    """The last row of a page, after which the next page starts."""
 
     captured_ms: int
     id: UUID

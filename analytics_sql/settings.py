@@ -1,4 +1,4 @@
-"""Settings of the schema runner."""
+"""Settings of ``python -m analytics_sql``."""
 
 from pydantic import Field
 

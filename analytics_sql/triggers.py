@@ -45,7 +45,7 @@ _ROWS_A_TRIGGER: Final = 3
 class TriggerRow:
     """A trigger of an alert as stored. Times are Unix ms, UTC; ``plate`` is normalised.
 
-    ``captured_ms`` and ``decided_ms`` are those of the early trigger, if there was one.
+    ``captured_ms`` and ``decided_ms`` are times of the early trigger, if there was one.
     """
 
     user_id: Annotated[UUID, Column(UUIDS)]
@@ -186,7 +186,7 @@ class SpanRow:
 
 
 async def count_triggers(client: ClickHouseClient, owner_id: UUID) -> dict[UUID, TriggerCount]:
-    """Return the counts of an account's alerts, without those that never triggered."""
+    """Return the trigger counts of an account's alerts. Alerts that never triggered are omitted."""
     rows = await client.rows("trigger_counts", {"user_id": owner_id})
     return {alert_id: TriggerCount(count, last_ms) for alert_id, count, last_ms in rows}
 

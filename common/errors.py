@@ -1,4 +1,4 @@
-"""The base classes of all errors.
+"""Defines the base classes of all errors.
 
 *Invalid* input is rejected or dead-lettered and never retried. A *transient* error is retried with
 back-off. A *misconfigured* process exits at start with a message that says what to fix. The exit
@@ -15,7 +15,7 @@ class PlatestreamError(Exception):
 
 
 class InvalidInputError(PlatestreamError):
-    """Input that can never be valid. Reject or dead-letter it; do not retry.
+    """Input that can never be valid. Reject or dead-letter such input, and do not retry.
 
     ``code`` is a stable snake_case word for programs. The message is a sentence for people.
     """

@@ -98,7 +98,7 @@ repeats messages several times per second, for each broker and partition."""
 def add_trace_ids(
     _logger: structlog.types.WrappedLogger, _method: str, event: structlog.types.EventDict
 ) -> structlog.types.EventDict:
-    """Add the IDs of the current span, if there is one."""
+    """Add the IDs of the current span, if any."""
     span = get_current_span().get_span_context()
     if span.is_valid:
         event.setdefault("trace_id", format_trace_id(span.trace_id))

@@ -116,7 +116,7 @@ class CameraLabels:
     def __init__(
         self, limit: int, forget: Callable[[str], None], clock: Callable[[], float] = time.monotonic
     ) -> None:
-        """``forget`` drops the metrics of a label; ``clock`` must be monotonic, in seconds."""
+        """``forget`` drops the metrics of a label. ``clock`` must be monotonic, in seconds."""
         self._limit = limit
         self._forget = forget
         self._clock = clock
@@ -134,7 +134,7 @@ class CameraLabels:
         return str(camera_id)
 
     def drop(self, camera_id: UUID) -> None:
-        """Drop the label of a removed camera, if it has one."""
+        """Drop the label of a removed camera, if the camera has a label."""
         if self._used.pop(camera_id, None) is not None:
             self._forget(str(camera_id))
 

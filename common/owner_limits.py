@@ -1,4 +1,4 @@
-"""Account limits that several processes apply, and the metric of accounts close to a limit."""
+"""Defines limits that several processes apply, and the metric of accounts close to a limit."""
 
 import time
 from collections.abc import Callable, Iterable
@@ -38,7 +38,7 @@ class LimitUsageGauge(Collector):
     """Reports accounts close to a limit for ten minutes, with the used fraction of the limit."""
 
     def __init__(self, name: str, clock: Callable[[], float] = time.monotonic) -> None:
-        """``name`` is the name of the gauge; ``clock`` returns seconds."""
+        """``name`` is the name of the gauge. ``clock`` returns seconds."""
         self._name = name
         self._near: TTLCache[tuple[UUID, str], float] = TTLCache(_NEAR_OWNERS, _NEAR_SECONDS, clock)
 
@@ -51,7 +51,7 @@ class LimitUsageGauge(Collector):
             self._near.pop((owner_id, limit), None)
 
     def record_peak(self, limit: str, owner_id: UUID, used: float, size: int) -> None:
-        """Record peak use of a limit of ``size``, for bursts. A lower value does not replace it."""
+        """Record peak use of a limit of ``size``, for bursts. Lower values have no effect."""
         known = self._near.get((owner_id, limit), 0.0)
         if used >= max(NEAR_RATIO, known) * size:
             self.record(limit, owner_id, used, size)

@@ -1,4 +1,4 @@
-"""Stores all images in a bucket. The only S3 adapter; its calls block, but time out."""
+"""Stores all images in a bucket. This is the only S3 adapter. Calls block, and time out."""
 
 import io
 import time

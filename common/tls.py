@@ -27,7 +27,7 @@ def tls_context(ca_file: str, certificate_file: str) -> ssl.SSLContext:
         raise MisconfiguredError(f"{_CA}: the file contains no PEM certificates") from error
     if certificate_file:
         try:
-            # With any passphrase, an encrypted key is rejected; without one, OpenSSL would prompt
+            # With any passphrase, an encrypted key is rejected. Without one, OpenSSL would prompt
             # for it on the terminal.
             context.load_cert_chain(certificate_file, password="-")  # noqa: S106
         except ssl.SSLError as error:

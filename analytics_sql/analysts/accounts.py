@@ -104,7 +104,7 @@ def create_analyst(client: SchemaClient, target: TargetDatabase, analyst: Analys
 
 
 def remove_analyst(client: SchemaClient, target: TargetDatabase, analyst: AnalystAccount) -> None:
-    """Remove an analyst, including a partly created one. Safe to repeat.
+    """Remove an analyst, even if only partly created. Safe to repeat.
 
     Raises:
         TransientError: ClickHouse is unavailable.
@@ -117,7 +117,7 @@ def remove_analyst(client: SchemaClient, target: TargetDatabase, analyst: Analys
 
 
 def list_analysts(client: SchemaClient, owner_ids: Sequence[UUID]) -> tuple[AnalystAccount, ...]:
-    """Return the analysts of these accounts, sorted by name, including partly created ones.
+    """Return the analysts of these accounts, sorted by name, including partly created analysts.
 
     Raises:
         TransientError: ClickHouse is unavailable.

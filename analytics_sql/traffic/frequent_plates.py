@@ -82,7 +82,7 @@ class _Bounds:
 async def retention_start_ms(client: ClickHouseClient, now_ms: int) -> int:
     """Return the start of the retention of recognitions (Unix ms); 0 if unlimited.
 
-    Older rows can be dropped at any time, so stored counts do not represent them.
+    Older rows can be dropped at any time, so stored counts are not valid for older rows.
     """
     days = await client.retention_days()
     return now_ms - days * _DAY_MS if days else 0

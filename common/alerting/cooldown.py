@@ -1,4 +1,4 @@
-"""Decides on the cooldown of an alert, in capture time. No I/O.
+"""Decides whether an alert's cooldown suppresses a trigger, in capture time. No I/O.
 
 Two triggers of the same scope are at least the cooldown apart, measured by the capture times of
 their recognitions, in whichever order the triggers were decided. If a recognition arrives late

@@ -1,4 +1,4 @@
-"""Decides on early triggers of an alert by a pass, before and after the pass ends. No I/O.
+"""Decides how a pass triggers an alert, before and after the pass ends. No I/O.
 
 A pass that triggers an alert early must trigger it only once: the recognition that follows confirms
 or corrects that trigger, or withdraws it if the alert does not match the final plate. So an early

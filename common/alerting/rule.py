@@ -55,7 +55,7 @@ def sighting_of(recognition: Recognition) -> Sighting:
 
 @dataclass(frozen=True, eq=False)
 class Rule:
-    """An alert prepared for matching by :func:`rule_of`. If ``cameras`` is None, all match."""
+    """An alert, prepared by :func:`rule_of`. If ``cameras`` is None, all cameras match."""
 
     alert: AlertConfig
     matchers: tuple[PlateMatcher, ...]
@@ -96,7 +96,7 @@ class Rule:
 
 
 def rule_of(alert: AlertConfig) -> Rule:
-    """Return an alert prepared for matching.
+    """Return an alert that is prepared for matching.
 
     List entries that cannot match any plate are skipped and logged. The API rejects such entries,
     but older records may contain some.

@@ -1,4 +1,4 @@
-"""Indexes all rules, so that finding the matching ones hardly costs more if there are many."""
+"""Indexes all rules, so that the cost of finding matching rules hardly grows with their number."""
 
 from collections import defaultdict
 from collections.abc import Iterator
@@ -71,7 +71,7 @@ class RuleIndex:
         return len(self._rules)
 
     def get(self, alert_id: UUID) -> Rule | None:
-        """Return an alert's rule, or None."""
+        """Return an alert's rule, or None if the alert is unknown."""
         return self._rules.get(alert_id)
 
     def put(self, rule: Rule) -> None:

@@ -32,10 +32,10 @@ lock_decoders()
 
 _REQUEST_TIMEOUT_MS = 30_000
 _DELIVERY_TIMEOUT_MS = 2**31 - 1
-"""No time-out. In kafka-python 3.0.12, a record that expires blocks an idempotent producer
-permanently: after a broker was unavailable for longer than this time-out, nothing is ever sent
-again (measured with a broker killed for 30 s and frozen for 45 s; without expiry, everything is
-sent after it recovers)."""
+"""Records never expire. In kafka-python 3.0.12, a record that expires blocks an idempotent
+producer permanently: if a broker is unavailable for longer than this time-out, nothing is ever
+sent again. This was measured with a broker that was killed for 30 s and frozen for 45 s. Without
+expiry, everything is sent once the broker recovers."""
 # With the default of 30 s, a client could wait that long after the broker has recovered.
 _RECONNECT_BACK_OFF_MAX_MS = 1_000
 _RETENTION_BYTES = "retention.bytes"
@@ -52,7 +52,7 @@ _USUAL_REPLICAS: Final = 3
 
 @dataclass(frozen=True)
 class Replication:
-    """A record is stored on ``replicas`` brokers, and ``in_sync`` brokers must acknowledge it."""
+    """A record is stored on ``replicas`` brokers, of which ``in_sync`` must acknowledge a write."""
 
     replicas: int
     in_sync: int
@@ -180,7 +180,7 @@ def topic_options(settings: KafkaSettings, topic: Topic) -> dict[str, str]:
 def create_topics(settings: KafkaSettings, topics: Sequence[Topic] = TOPICS) -> tuple[str, ...]:
     """Create missing topics and return their full names. Safe to run concurrently.
 
-    Kafka acknowledges a new topic before its brokers list it; on return, the topics are usable.
+    Kafka acknowledges a new topic before the brokers list it. On return, all topics are usable.
 
     Raises:
         MisconfiguredError: Kafka denied access, or has too few brokers.
@@ -205,7 +205,7 @@ def create_topics(settings: KafkaSettings, topics: Sequence[Topic] = TOPICS) -> 
 def replication(settings: KafkaSettings, brokers: int) -> Replication:
     """Return the replication from the settings, by default one replica per broker, up to three.
 
-    One of three replicas may be unavailable.
+    If there are three replicas, one of them may be unavailable.
     """
     replicas = settings.kafka_replication_factor or min(_USUAL_REPLICAS, max(1, brokers))
     return Replication(replicas, 2 if replicas >= _USUAL_REPLICAS else 1)

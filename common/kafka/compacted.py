@@ -1,4 +1,4 @@
-"""Follows a compacted topic from its start: configuration, or the latest status of resources."""
+"""Follows a compacted topic from the start, for configuration or the latest status of resources."""
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
@@ -95,7 +95,7 @@ class LatestByKey(Generic[R]):
 class CompactedTopicReader(TopicTailer, Generic[R]):
     """Reads a topic from its start, and again after each restart of Kafka.
 
-    After reading again, it reports the changes. An older record never replaces a key's newer one.
+    Only the changes are reported then, and an older record never replaces a key's newer record.
     """
 
     def __init__(

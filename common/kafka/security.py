@@ -1,4 +1,4 @@
-"""Configures secure access to Kafka, and checks it before a client is created.
+"""Configures access to Kafka, and checks this access before a client is created.
 
 If a certificate is not trusted or a password is wrong, kafka-python and aiokafka retry forever, and
 the reason is hard to find in their logs. kafka-python 3.0.12 also leaks a thread and sockets when a
@@ -53,7 +53,7 @@ def security_options(settings: KafkaSettings) -> dict[str, Any]:
 
 
 def warn_unencrypted_login(settings: KafkaSettings) -> None:
-    """Log a warning, once per process, if a login is sent over an unencrypted connection."""
+    """Log a warning once per process if a login is sent over an unencrypted connection."""
     if servers := kafka_servers_in_clear(settings):
         _warn_of_clear_text(tuple(servers))
 

@@ -32,7 +32,7 @@ _STOP_SECONDS = 5.0
 
 
 class TopicTailer(ABC):
-    """Reads a topic, across Kafka restarts. Each connection starts where :meth:`seek` sets it.
+    """Reads a topic, across restarts of Kafka. Each connection starts where :meth:`seek` seeks.
 
     ``seek``, ``handle_records`` and ``on_caught_up`` are called in the thread.
     """
@@ -67,7 +67,7 @@ class TopicTailer(ABC):
         self._thread.start()
 
     def stop(self) -> None:
-        """Stop the thread and wait for it."""
+        """Stop the thread and wait until it has exited."""
         self._stop.set()
         self._thread.join(timeout=_STOP_SECONDS)
 

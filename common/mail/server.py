@@ -56,7 +56,7 @@ class MailServer:
         timeout_seconds: float,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """``timeout_seconds`` applies to each SMTP step; ``clock`` must be monotonic."""
+        """``timeout_seconds`` applies to each SMTP step. ``clock`` must be monotonic."""
         self._settings = settings
         self._timeout_seconds = timeout_seconds
         self._limits = HourlyLimits(
@@ -70,7 +70,7 @@ class MailServer:
     async def send(
         self, owner: str, address: str, make: Callable[[str | None], Awaitable[EmailMessage]]
     ) -> MailResult:
-        """Send the message returned by ``make`` once, for an account. Never raises server errors.
+        """Send the message returned by ``make`` once, for an account. Does not raise server errors.
 
         ``make`` gets a notice about the limits to include, or None. ``make`` is not called if a
         limit is exceeded.

@@ -17,7 +17,7 @@ K = TypeVar("K", bound=Hashable)
 
 
 class _MatcherEntry(Generic[K]):
-    """One matcher with the keys of its lists; ``characters`` is set if it tolerates edits."""
+    """A matcher with the keys of its lists. ``characters`` is only set if edits are tolerated."""
 
     __slots__ = ("characters", "keys", "matcher", "owners")
 
@@ -108,8 +108,8 @@ class _PairTable(_MatcherTable[K]):
 class _GramTable(_MatcherTable[K]):
     """Matchers, indexed by pieces that a plate must contain.
 
-    Lookups only use the kinds of pieces that are in the table: each access to a large table waits
-    for memory, and lists contain few kinds.
+    Lookups only use the kinds of pieces that are in the table, because each access to a large table
+    waits for memory, and lists contain few kinds of pieces.
     """
 
     def __init__(self) -> None:
@@ -223,7 +223,7 @@ class PlateIndex(Generic[K]):
 
 
 def index_keys(matcher: PlateMatcher) -> Collection[str]:
-    """Return the index keys of a matcher that is not exact. Without keys, it is always compared."""
+    """Return the index keys of an inexact matcher. Matchers without keys are always compared."""
     if _is_forgiving(matcher):
         return text_pairs(matcher.folded, matcher.tolerance)
     return _wildcard_keys(matcher)
@@ -234,7 +234,7 @@ def _is_forgiving(matcher: PlateMatcher) -> bool:
 
 
 def _wildcard_keys(matcher: PlateMatcher) -> Collection[str]:
-    """Return the index keys of a wildcard matcher. Without keys, it is always compared."""
+    """Return the index keys of a wildcard matcher. A matcher without keys is always compared."""
     if matcher.mode is MatchMode.WILDCARD:
         keys = pattern_grams(matcher.text)
         # One key is enough; the longest is the rarest.

@@ -38,7 +38,7 @@ class MatchMode(StrEnum):
 class PlateMatcher:
     """Matches plates against ``text``. Created by :func:`plate_matcher`.
 
-    ``tolerance`` is the number of edits that a fuzzy match allows; look-alikes are not edits.
+    ``tolerance`` is the number of edits that a fuzzy match allows. Look-alikes are not edits.
     """
 
     mode: MatchMode
@@ -71,7 +71,7 @@ class PlateMatcher:
 def plate_matcher(text: str, mode: MatchMode, tolerance: int = 0) -> PlateMatcher:
     """Return the matcher for a text that a person entered.
 
-    In a fuzzy match, ``*`` and ``?`` are wildcards, too.
+    ``*`` and ``?`` are also wildcards in a fuzzy match.
 
     Raises:
         InvalidInputError: the normalised text is empty, or longer than any plate.

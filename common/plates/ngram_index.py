@@ -60,7 +60,7 @@ def pattern_grams(pattern: str) -> list[str]:
 
 
 def edited_grams(pattern: str, edits: int) -> tuple[str, ...]:
-    """Return keys of which a plate within ``edits`` of the pattern contains at least one.
+    """Return keys, at least one of which any plate within ``edits`` of the pattern contains.
 
     One edit changes at most one of several separate pieces. There are no keys if the pattern has
     too few literals, so that any plate may match.

@@ -120,7 +120,7 @@ def whole_plate(text: str) -> str:
     """Return a plate entered by a person or a client, normalised and without wildcards.
 
     Raises:
-        InvalidInputError: see :func:`typed_plate`; or the text is empty or longer than any plate.
+        InvalidInputError: the text is empty, too long, or rejected by :func:`typed_plate`.
     """
     plate = typed_plate(text)
     if not 0 < len(plate) <= MAX_PLATE_LENGTH:
@@ -134,7 +134,7 @@ def list_entry(text: str) -> str:
     """Return an entry of a list of plates, normalised. Wildcards are allowed.
 
     Raises:
-        InvalidInputError: see :func:`typed_plate`; or no plate can match the entry.
+        InvalidInputError: :func:`typed_plate` rejects the entry, or no plate can match it.
     """
     entry = typed_plate(text, wildcards=True)
     if not entry:

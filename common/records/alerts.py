@@ -293,5 +293,5 @@ class AlertTrigger(Record, frozen=True, kw_only=True):
 
     @property
     def triggered_ms(self) -> int:
-        """Capture time of the plate that triggered first (Unix ms, UTC); ``id`` begins with it."""
+        """Capture time (Unix ms, UTC) of the plate that triggered first. ``id`` begins with it."""
         return self.recognition.captured_ms if self.early is None else self.early.captured_ms

@@ -52,7 +52,7 @@ def decode(record_type: type[_R], data: bytes) -> _R:
     """Return the record in ``data``.
 
     Raises:
-        UnknownRecordVersionError: the version is missing, or this release does not read it.
+        UnknownRecordVersionError: the version is missing, or unknown to this release.
         InvalidInputError: the data is not JSON, or not a valid record of this type.
     """
     _check_version(record_type, data)

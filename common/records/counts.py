@@ -1,4 +1,4 @@
-"""Counts of a camera's frames and plates, from capture to recognition."""
+"""Records of the counts of a camera's frames and plates, from capture to recognition."""
 
 from typing import Final
 from uuid import UUID

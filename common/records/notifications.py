@@ -1,4 +1,4 @@
-"""Returns the endpoints of an alert's own notifications, and deliveries to them. No I/O."""
+"""Derives endpoints from an alert's own notifications, and creates deliveries. No I/O."""
 
 import hashlib
 from collections.abc import Iterable, Mapping

@@ -1,4 +1,4 @@
-"""The part of an account's configuration that the stages need."""
+"""Record of the part of an account's configuration that the stages need."""
 
 from uuid import UUID
 

@@ -16,7 +16,7 @@ class EventName(StrEnum):
     ALERT_TRIGGERED = "alert.triggered"
     ALERT_CONFIRMED = "alert.confirmed"
     ALERT_CORRECTED = "alert.corrected"
-    """Sent to subscribers of alert.triggered. It has no subscription of its own."""
+    """Sent to subscribers of alert.triggered. Clients cannot subscribe to it separately."""
     CAMERA_ONLINE = "camera.online"
     CAMERA_OFFLINE = "camera.offline"
 

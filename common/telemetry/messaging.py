@@ -147,7 +147,7 @@ def trace_about(subject: UUID | None) -> TraceContext | None:
 
 
 def other_traces() -> list[TraceContext]:
-    """Return the traces of the messages that are processed together with the current one."""
+    """Return the traces of the messages that are processed together with the current message."""
     current = current_trace()
     return [trace for trace in _batch.get().traces if trace != current]
 

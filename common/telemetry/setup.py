@@ -36,7 +36,7 @@ def start_tracing(settings: TraceSettings, process: str, registry: CollectorRegi
 
 
 def stop_tracing() -> None:
-    """Stop tracing and send queued spans. For processes that exit without Python's finalisation."""
+    """Stop tracing and send queued spans, in processes that exit without Python's finalisation."""
     global _stop
     stop, _stop = _stop, None
     if stop is not None:

@@ -144,7 +144,7 @@ def start_span(
     attributes: Attributes | None = None,
     links: Sequence[TraceContext] = (),
 ) -> Span | None:
-    """Start a span of a trace, or return None without a trace. The caller ends it."""
+    """Start a span of a trace, or return None without a trace. The caller ends the span."""
     tracing = _tracing
     if tracing is None or parent is None:
         return None

@@ -151,7 +151,7 @@ def outbound_endpoint(text: str) -> tuple[OutboundScheme, str, int]:
     """Return the scheme, host and port of a URL.
 
     Raises:
-        InvalidInputError: see :func:`parse_outbound_url`; the host is not checked.
+        InvalidInputError: :func:`parse_outbound_url` rejects the URL, except because of the host.
     """
     parts = _split(text)
     scheme = _scheme(parts.scheme)
@@ -163,7 +163,7 @@ def scheme_and_host(text: str) -> str:
     """Return the part of a URL that is not secret.
 
     Raises:
-        InvalidInputError: see :func:`outbound_endpoint`.
+        InvalidInputError: :func:`outbound_endpoint` rejects the URL.
     """
     scheme, host, _ = outbound_endpoint(text)
     return f"{scheme}://[{host}]" if ":" in host else f"{scheme}://{host}"

@@ -129,7 +129,8 @@ def check_host(host: str, rules: StreamUrlRules) -> None:
     """Reject a host name or literal address that is not allowed for cameras.
 
     Raises:
-        InvalidInputError: the host is rejected (``stream_url_address``, ``stream_url_malformed``).
+        InvalidInputError: code ``stream_url_address`` (the host is not allowed), or
+            ``stream_url_malformed``.
     """
     address = literal_address(host)
     if address is not None:

@@ -40,7 +40,7 @@ class Engine:
     """
 
     def __init__(self, data_path: Path) -> None:
-        """Open the folder. Only one process may use it."""
+        """Open the folder, which only one process may use."""
         self.data_path = data_path.resolve()
         self.data_path.mkdir(parents=True, exist_ok=True)
         config = self.data_path / "server.xml"
@@ -73,7 +73,7 @@ class Engine:
     def session(
         self, database: str, settings: Mapping[str, str], parameters: Mapping[str, str]
     ) -> Iterator["EngineSession"]:
-        """Yield a connection for one request. Opening it takes 0.1 ms; no state outlives it.
+        """Yield a connection for one request, without state from earlier requests. Takes 0.1 ms.
 
         Raises:
             ClickHouseError: the database or a setting is unknown.

@@ -1,4 +1,4 @@
-"""Errors with ClickHouse's codes, and the HTTP status of each code."""
+"""Defines errors with ClickHouse's codes, and the HTTP status of each code."""
 
 import re
 from enum import IntEnum

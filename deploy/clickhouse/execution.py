@@ -1,4 +1,4 @@
-"""Runs statements on the engine: the blocking part of a request."""
+"""Runs statements on the engine, which is the blocking part of a request."""
 
 import os
 from collections.abc import Generator
@@ -130,6 +130,6 @@ def _stream(
 def _session(engine: Engine, request: QueryRequest) -> AbstractContextManager[EngineSession]:
     settings = {**request.settings, "log_comment": request.tag}
     given = settings.pop("readonly", "0")
-    # Must be the last setting, because no setting can be changed after it.
+    # Must be the last setting, because it prevents further changes of settings.
     settings["readonly"] = "1" if request.only_reads else "2" if request.is_read_only else given
     return engine.session(request.database, settings, request.parameters)

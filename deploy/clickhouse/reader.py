@@ -14,7 +14,7 @@ from deploy.clickhouse.errors import ClickHouseError, ErrorCode
 from deploy.clickhouse.request import QueryRequest
 from recognition.processors import available_processors
 
-# Settings that affect the result. JDBC sends async_insert with every query; it has no effect here.
+# Settings that affect the result. JDBC sends async_insert, without effect, with every query.
 # Settings that name files are excluded, because the engine opens such files even in read-only mode
 # (format_template_row, output_format_schema).
 _SETTINGS = re.compile(

@@ -22,7 +22,7 @@ _OF_THE_INTERFACE = frozenset(
     )
 )
 _TRUE = ("1", "true")
-# The first version whose columns differ from the engine's. clickhouse-connect uses an older one.
+# The first version whose columns differ from the engine's; clickhouse-connect's is older.
 _CUSTOM_SERIALIZATION = "54454"
 
 

@@ -1,4 +1,4 @@
-"""Health check of the image: requests the health page of the process in this container.
+"""Checks the health of a container: requests the health page of the process in it.
 
 The check imports only a small part of the standard library, because it runs every few seconds.
 """

@@ -122,7 +122,7 @@ def status() -> None:
 
 @app.command()
 def logs(name: Annotated[str | None, typer.Argument(help="Name of a process.")] = None) -> None:
-    """Follow the logs of all processes, or of one."""
+    """Follow the logs of all processes, or of one process."""
     layout = _stack().plan.layout
     files = [log_file(layout, name)] if name else sorted(layout.logs.glob("*.log"))
     try:

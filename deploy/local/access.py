@@ -1,4 +1,4 @@
-"""Creates the account and API key of a local stack, and stores both in a file for scripts."""
+"""Creates the account and API key of a local stack, and writes both to a file for scripts."""
 
 import json
 import subprocess

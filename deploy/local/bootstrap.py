@@ -250,7 +250,7 @@ def jar_list(server: str, folder: Path) -> str:
 
 
 def write_jar_lists() -> None:
-    """Download the jars of both servers again, without Maven's local repository, and list them."""
+    """Download the jars of both servers without Maven's local repository, and write the lists."""
     install_java()
     with TemporaryDirectory(prefix="platestream-jars-") as aside:
         for server in ("kafka", "s3"):

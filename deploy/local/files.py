@@ -9,7 +9,7 @@ from deploy.local.servers.base import CLONE
 JARS = CLONE / ".local" / "jars"
 
 _PRIVATE = ("logs", "streams", "kafka", "s3", "clickhouse")
-"""PostgreSQL's data folder is one level deeper, and PostgreSQL's user must be able to reach it."""
+"""PostgreSQL's data folder is one level deeper and must be accessible to PostgreSQL's user."""
 
 
 @dataclass(frozen=True)

@@ -28,7 +28,7 @@ def wait_for_end(pid: int, *, seconds: float) -> bool:
 
 
 def listener(port: int) -> str:
-    """Return a description of the process that listens on a TCP port, if this user can see it."""
+    """Describe the process that listens on a TCP port, if this user can see the process."""
     try:
         for connection in psutil.net_connections("tcp"):
             listens = connection.status == psutil.CONN_LISTEN and connection.laddr.port == port

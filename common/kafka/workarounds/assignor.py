@@ -23,9 +23,9 @@ class LatestClaimAssignor(CooperativeStickyAssignor):  # type: ignore[misc] # ka
     def forget(self) -> None:
         """Drop all claims, because the member has lost its membership and its partitions.
 
-        kafka-python 3.0.12 continues to claim lost partitions. If no other member had taken them,
-        the group waited for this member to revoke them, so they were unassigned until a member
-        joined or left.
+        kafka-python 3.0.12 continues to claim lost partitions. If no other member had taken
+        these partitions, the group waited for this member to revoke them, and left them unassigned
+        until another member joined or left.
         """
         self.member_assignment = None
 

@@ -20,7 +20,7 @@ class NotReadyError(Exception):
 
 @dataclass(frozen=True, kw_only=True)
 class Program:
-    """One long-running process: its command, its environment and how to stop it."""
+    """A long-running process: the command, the environment, and how to stop the process."""
 
     name: str
     command: tuple[str, ...]
@@ -87,7 +87,7 @@ class Server:
 
 
 def tied(*command: str, last_signal: Signals = Signals.SIGTERM) -> tuple[str, ...]:
-    """Return the command so that the process gets ``last_signal`` when its parent exits.
+    """Return a command whose process gets ``last_signal`` when the parent process exits.
 
     A killed supervisor then leaves no processes that hold ports and data.
 

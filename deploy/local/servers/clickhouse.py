@@ -1,4 +1,4 @@
-"""The embedded ClickHouse server (``deploy.clickhouse``)."""
+"""Runs the embedded ClickHouse server (``deploy.clickhouse``)."""
 
 from dataclasses import dataclass, field
 

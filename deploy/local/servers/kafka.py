@@ -1,4 +1,4 @@
-"""Apache Kafka: one KRaft node, with broker and controller in one Java process."""
+"""Runs Apache Kafka: one KRaft node, with broker and controller in one Java process."""
 
 import base64
 import os
