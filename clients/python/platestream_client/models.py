@@ -25,7 +25,7 @@ ZoneKind: TypeAlias = Literal["include", "exclude"]
 
 
 class Point(TypedDict):
-    """A point in fractions (0 to 1) of the frame's width and height, from the top left."""
+    """A point in fractions (0 to 1) of the frame's width and height, from the top-left corner."""
 
     x: float
     """Distance from the left edge."""
@@ -68,11 +68,11 @@ class AccountUpdate(TypedDict):
 
 
 ActorKind: TypeAlias = Literal["person", "key", "nobody", "command", "service", "database"]
-"""Actor type. `database` is a direct change in the database, outside the service."""
+"""Actor type. `database` marks a change that was made directly in the database."""
 
 
 class AlertTriggerBody(TypedDict):
-    """A trigger of the alert. `plate` is empty after the plate's erasure or retention."""
+    """A trigger of the alert. `plate` is empty once it has been erased or has expired."""
 
     recognitionId: str
     """ID of the recognition."""
@@ -108,7 +108,7 @@ class AlertTriggerList(TypedDict):
 
 
 class AnalyticsStats(TypedDict):
-    """Key figures."""
+    """Key figures of an account."""
 
     total30d: int
     """Recognitions in the last 30 × 24 hours."""
@@ -165,7 +165,7 @@ class AuditActor(TypedDict):
 
 
 class AuditChange(TypedDict):
-    """A changed field. Values are absent if they are secret, very long, or plates of a list."""
+    """A changed field. Values that are secret, very long or plates of a list are omitted."""
 
     field: str
     """Name of the changed field."""
@@ -191,14 +191,14 @@ class AuditSubject(TypedDict):
 
 
 class CameraDeleted(TypedDict):
-    """Result of a deletion, including the credits refunded."""
+    """Result of deleting a camera, with the refunded credits."""
 
     creditsRefunded: int
     """Credits refunded for the unused part of the subscription."""
 
 
 class CameraEntry(TypedDict):
-    """A camera under its current name."""
+    """Recognitions of a camera, under the camera's current name."""
 
     cameraId: str
     """ID of the camera."""
@@ -269,7 +269,7 @@ CredentialKind: TypeAlias = Literal["session", "key"]
 
 
 class DailyEntry(TypedDict):
-    """A calendar day in the account's time zone."""
+    """Recognitions on a calendar day in the account's time zone."""
 
     date: str
     """Day in the account's time zone."""
@@ -433,7 +433,7 @@ FileEncoding: TypeAlias = Literal[
 
 
 class FunnelHourBody(TypedDict):
-    """One hour of a camera."""
+    """Counts of one hour of a camera."""
 
     start: str
     """Start of the hour (UTC)."""
@@ -444,7 +444,7 @@ class FunnelHourBody(TypedDict):
 
 
 class HourlyEntry(TypedDict):
-    """An hour of the day in the account's time zone, summed over all days."""
+    """Recognitions in an hour of the day in the account's time zone, summed over all days."""
 
     hour: int
     """Hour in the account's time zone."""
@@ -473,14 +473,14 @@ class InvitationAcceptance(TypedDict):
 
 
 class InvitationToken(TypedDict):
-    """An invitation token, from the link."""
+    """The invitation token from the link."""
 
     token: str
     """Invitation token, from the link."""
 
 
 class LedgerEntryBody(TypedDict):
-    """One transaction in the credit ledger."""
+    """A transaction in the credit ledger."""
 
     delta: int
     """Credits added, or deducted (negative)."""
@@ -517,7 +517,7 @@ MatchMode: TypeAlias = Literal["exact", "prefix", "substring", "wildcard", "fuzz
 
 
 class NotificationSecretAnswer(TypedDict):
-    """The secret that signs what alerts send to URLs."""
+    """The secret that signs alert notifications sent to URLs."""
 
     notificationSecret: str
     """The new secret."""
@@ -540,14 +540,14 @@ class OidcBegin(TypedDict):
 
 
 class OidcBegun(TypedDict):
-    """Where to continue the login."""
+    """The URL at which to continue the login."""
 
     url: str
     """Provider URL to which the browser is redirected."""
 
 
 class OidcReturn(TypedDict):
-    """Parameters with which the provider redirected the browser."""
+    """The parameters with which the provider redirected the browser."""
 
     code: str
     """The `code` parameter."""
@@ -575,7 +575,7 @@ Outcome: TypeAlias = Literal["fired", "not_set_off", "held_back", "withdrawn", "
 
 
 class PlateCoordinates(TypedDict):
-    """A box in pixels of the full frame. `x` and `y` are its top left corner."""
+    """Bounding box in pixels of the full frame. `x` and `y` are the top-left corner."""
 
     x: float
     """Left edge, in pixels."""
@@ -588,7 +588,7 @@ class PlateCoordinates(TypedDict):
 
 
 class PlateEntry(TypedDict):
-    """A plate and the time of its latest recognition."""
+    """Recognitions of a plate, and the time of the latest recognition."""
 
     plate: str
     """Plate, upper case, without separators."""
@@ -629,7 +629,7 @@ class PlateResult(TypedDict):
 
 
 class PointBody(TypedDict):
-    """A point in fractions (0 to 1) of the frame's width and height, from the top left."""
+    """A point, in fractions (0 to 1) of the frame's width and height, from the top-left corner."""
 
     x: float
     """Distance from the left edge."""
@@ -680,7 +680,7 @@ class RecognitionBody(TypedDict):
     plate: str
     """Plate, upper case, without separators."""
     confidence: float
-    """Confidence of the plate, 0 to 1: the mean of its character confidences."""
+    """Confidence of the plate, 0 to 1: the mean of the character confidences."""
     timestamp: str
     """Capture time of the best reading (UTC)."""
     photoUrl: NotRequired[str]
@@ -733,7 +733,7 @@ class RecognitionDeliveryBody(TypedDict):
     lastAttemptAt: str
     """Time of the last attempt (UTC)."""
     lastDurationMs: int
-    """Milliseconds of the last attempt."""
+    """Duration of the last attempt in milliseconds."""
     lastStatus: int | None
     """HTTP status; null if there was no response."""
     lastError: str | None
@@ -759,7 +759,7 @@ class RecognitionList(TypedDict):
     recognitions: list[RecognitionBody]
     """Up to `limit`, newest first."""
     nextKey: str | None
-    """`lastKey` of the next page; null on the last one."""
+    """`lastKey` of the next page; null on the last page."""
 
 
 class RecognizeAnswer(TypedDict):
@@ -861,7 +861,7 @@ class SendTest(TypedDict):
     """A test event to send. Defaults to the first event to which the webhook subscribes."""
 
     event: NotRequired[EventName | None]
-    """Event to send; null: the first one subscribed to."""
+    """Event to send; null: the first event of the webhook."""
 
 
 Separator: TypeAlias = Literal["comma", "semicolon"]
@@ -1202,7 +1202,7 @@ class AlertList(TypedDict):
 
 
 class AlertTestResult(TypedDict):
-    """Triggers the alert would have had, starting without any cooldown."""
+    """Triggers that the alert would have had if no cooldown was active at the start."""
 
     evaluated: int
     """Recognitions evaluated, oldest first."""
@@ -1219,7 +1219,7 @@ class AlertTestResult(TypedDict):
 
 
 class AlertUpdate(TypedDict):
-    """Fields of an alert to update. Omitted fields keep their values, also within `schedule`."""
+    """Fields of an alert to update. Omitted fields, also of `schedule`, keep their values."""
 
     name: NotRequired[str]
     """Name of the alert."""
@@ -1369,7 +1369,7 @@ class AuditEntryList(TypedDict):
 
 
 class CameraBody(TypedDict):
-    """A camera. Passwords in its URLs are masked as `***`."""
+    """A camera. Passwords in URLs are masked as `***`."""
 
     id: str
     """ID of the camera."""
@@ -1460,7 +1460,7 @@ class CameraList(TypedDict):
 
 
 class CameraTestAnswer(TypedDict):
-    """The test result. It is not stored."""
+    """The result of a stream URL test. The result is not stored."""
 
     test: CameraTestBody
     """Result of the test."""
@@ -1490,7 +1490,7 @@ class CameraUpdate(TypedDict):
 
 
 class CorrectedBody(TypedDict):
-    """A corrected recognition: the reading, the correction and its images."""
+    """A corrected recognition: the reading, the correction and the images."""
 
     recognitionId: str
     """ID of the recognition."""
@@ -1521,11 +1521,11 @@ class CorrectionList(TypedDict):
     corrections: list[CorrectedBody]
     """Up to `limit` corrections."""
     nextKey: str | None
-    """`lastKey` of the next page; null on the last one."""
+    """`lastKey` of the next page; null on the last page."""
 
 
 class CreditsBody(TypedDict):
-    """The balance and the most recent transactions, newest first."""
+    """The credit balance and the most recent transactions, newest first."""
 
     credits: int
     """Credits available."""
@@ -1555,7 +1555,7 @@ class DeliveryBody(TypedDict):
     lastAttemptAt: str
     """Time of the last attempt (UTC)."""
     lastDurationMs: int
-    """Milliseconds of the last attempt."""
+    """Duration of the last attempt in milliseconds."""
     lastStatus: int | None
     """HTTP status; null if there was no response."""
     lastError: str | None
@@ -1632,7 +1632,7 @@ class ExplainedAlert(TypedDict):
 
 
 class ExplanationList(TypedDict):
-    """Why each alert of the account triggered for a recognition or not, newest alert first."""
+    """The outcome of a recognition for each alert of the account, newest alert first."""
 
     alerts: list[ExplainedAlert]
     """The alerts."""
@@ -1681,7 +1681,7 @@ class NewApiKeyAnswer(TypedDict):
 
 
 class NewInvitationAnswer(TypedDict):
-    """A new invitation. This is the only response that contains its token."""
+    """A new invitation. No other response contains the token."""
 
     invitation: InvitationBody
     """The invitation."""
@@ -1707,7 +1707,7 @@ class OpenInvitation(TypedDict):
 
 
 class OpenInvitationAnswer(TypedDict):
-    """The invitation for a link."""
+    """The invitation that a link is for."""
 
     invitation: OpenInvitation
     """The invitation."""
@@ -1793,7 +1793,7 @@ class PlateImportAnswer(TypedDict):
     skippedCount: int
     """Skipped rows."""
     skipped: list[SkippedRowBody]
-    """Up to 1000 of them."""
+    """Up to 1000 rows."""
     encoding: FileEncoding
     """Encoding of the file."""
     separator: str
@@ -1801,7 +1801,7 @@ class PlateImportAnswer(TypedDict):
 
 
 class QueuedAnswer(TypedDict):
-    """The queued delivery. Its outcome appears in the list of deliveries."""
+    """The queued delivery. The outcome appears in the list of deliveries."""
 
     delivery: QueuedBody
     """The delivery."""

@@ -190,7 +190,7 @@ export interface components {
          * @enum {string}
          */
         ZoneKind: "include" | "exclude";
-        /** @description A point in fractions (0 to 1) of the frame's width and height, from the top left. */
+        /** @description A point in fractions (0 to 1) of the frame's width and height, from the top-left corner. */
         Point: {
             /**
              * @description Distance from the left edge.
@@ -347,7 +347,7 @@ export interface components {
             newPassword?: string;
         };
         /**
-         * @description Actor type. `database` is a direct change in the database, outside the service.
+         * @description Actor type. `database` marks a change that was made directly in the database.
          * @enum {string}
          */
         ActorKind: "person" | "key" | "nobody" | "command" | "service" | "database";
@@ -562,7 +562,7 @@ export interface components {
             /** @description End, exclusive; null: now. At most 31 days after `from`. */
             to?: string | null;
         };
-        /** @description Triggers the alert would have had, starting without any cooldown. */
+        /** @description Triggers that the alert would have had if no cooldown was active at the start. */
         AlertTestResult: {
             /**
              * @description Recognitions evaluated, oldest first.
@@ -589,7 +589,7 @@ export interface components {
             /** @description The first 200 triggers. */
             triggers: components["schemas"]["TriedTrigger"][];
         };
-        /** @description A trigger of the alert. `plate` is empty after the plate's erasure or retention. */
+        /** @description A trigger of the alert. `plate` is empty once it has been erased or has expired. */
         AlertTriggerBody: {
             /**
              * Format: uuid
@@ -651,7 +651,7 @@ export interface components {
              */
             nextKey: string | null;
         };
-        /** @description Fields of an alert to update. Omitted fields keep their values, also within `schedule`. */
+        /** @description Fields of an alert to update. Omitted fields, also of `schedule`, keep their values. */
         AlertUpdate: {
             /**
              * @description Name of the alert.
@@ -919,7 +919,7 @@ export interface components {
             /** @description Most recent recognitions, newest first. Image fields are storage keys. */
             recent: components["schemas"]["RecognitionBody"][];
         };
-        /** @description Key figures. */
+        /** @description Key figures of an account. */
         AnalyticsStats: {
             /**
              * @description Recognitions in the last 30 × 24 hours.
@@ -1096,7 +1096,7 @@ export interface components {
              */
             prefix?: string | null;
         };
-        /** @description A changed field. Values are absent if they are secret, very long, or plates of a list. */
+        /** @description A changed field. Values that are secret, very long or plates of a list are omitted. */
         AuditChange: {
             /**
              * @description Name of the changed field.
@@ -1197,7 +1197,7 @@ export interface components {
             /** @description The camera. */
             camera: components["schemas"]["CameraBody"];
         };
-        /** @description A camera. Passwords in its URLs are masked as `***`. */
+        /** @description A camera. Passwords in URLs are masked as `***`. */
         CameraBody: {
             /**
              * @description ID of the camera.
@@ -1314,7 +1314,7 @@ export interface components {
             /** @description IANA time zone; null: the account's time zone. */
             timezone?: string | null;
         };
-        /** @description Result of a deletion, including the credits refunded. */
+        /** @description Result of deleting a camera, with the refunded credits. */
         CameraDeleted: {
             /**
              * @description Credits refunded for the unused part of the subscription.
@@ -1322,7 +1322,7 @@ export interface components {
              */
             creditsRefunded: number;
         };
-        /** @description A camera under its current name. */
+        /** @description Recognitions of a camera, under the camera's current name. */
         CameraEntry: {
             /**
              * Format: uuid
@@ -1380,7 +1380,7 @@ export interface components {
             /** @description ID of the camera whose stored password replaces `***` in `rtspUrl`. */
             cameraId?: string | null;
         };
-        /** @description The test result. It is not stored. */
+        /** @description The result of a stream URL test. The result is not stored. */
         CameraTestAnswer: {
             /** @description Result of the test. */
             test: components["schemas"]["CameraTestBody"];
@@ -1479,7 +1479,7 @@ export interface components {
          * @enum {string}
          */
         Condition: "enabled" | "plate" | "camera" | "confidence" | "schedule";
-        /** @description A corrected recognition: the reading, the correction and its images. */
+        /** @description A corrected recognition: the reading, the correction and the images. */
         CorrectedBody: {
             /**
              * Format: uuid
@@ -1547,7 +1547,7 @@ export interface components {
             /** @description Up to `limit` corrections. */
             corrections: components["schemas"]["CorrectedBody"][];
             /**
-             * @description `lastKey` of the next page; null on the last one.
+             * @description `lastKey` of the next page; null on the last page.
              * @example eyJ0IjoxNzY0MH0
              */
             nextKey: string | null;
@@ -1557,7 +1557,7 @@ export interface components {
          * @enum {string}
          */
         CredentialKind: "session" | "key";
-        /** @description The balance and the most recent transactions, newest first. */
+        /** @description The credit balance and the most recent transactions, newest first. */
         CreditsBody: {
             /**
              * @description Credits available.
@@ -1567,7 +1567,7 @@ export interface components {
             /** @description Most recent transactions, newest first. */
             ledger: components["schemas"]["LedgerEntryBody"][];
         };
-        /** @description A calendar day in the account's time zone. */
+        /** @description Recognitions on a calendar day in the account's time zone. */
         DailyEntry: {
             /**
              * Format: date
@@ -1617,7 +1617,7 @@ export interface components {
              */
             lastAttemptAt: string;
             /**
-             * @description Milliseconds of the last attempt.
+             * @description Duration of the last attempt in milliseconds.
              * @example 84
              */
             lastDurationMs: number;
@@ -1840,7 +1840,7 @@ export interface components {
             /** @description End of the cooldown, in capture time. */
             cooldownUntil: string | null;
         };
-        /** @description Why each alert of the account triggered for a recognition or not, newest alert first. */
+        /** @description The outcome of a recognition for each alert of the account, newest alert first. */
         ExplanationList: {
             /** @description The alerts. */
             alerts: components["schemas"]["ExplainedAlert"][];
@@ -1868,7 +1868,7 @@ export interface components {
          * @enum {string}
          */
         FileEncoding: "utf-8" | "utf-16" | "windows-1250" | "windows-1251" | "windows-1252" | "windows-1253" | "windows-1254" | "iso-8859-1";
-        /** @description One hour of a camera. */
+        /** @description Counts of one hour of a camera. */
         FunnelHourBody: {
             /**
              * Format: date-time
@@ -1892,7 +1892,7 @@ export interface components {
              */
             usual: number | null;
         };
-        /** @description An hour of the day in the account's time zone, summed over all days. */
+        /** @description Recognitions in an hour of the day in the account's time zone, summed over all days. */
         HourlyEntry: {
             /**
              * @description Hour in the account's time zone.
@@ -1986,7 +1986,7 @@ export interface components {
             /** @description Pending invitations, newest first. */
             invitations: components["schemas"]["InvitationBody"][];
         };
-        /** @description An invitation token, from the link. */
+        /** @description The invitation token from the link. */
         InvitationToken: {
             /**
              * @description Invitation token, from the link.
@@ -1994,7 +1994,7 @@ export interface components {
              */
             token: string;
         };
-        /** @description One transaction in the credit ledger. */
+        /** @description A transaction in the credit ledger. */
         LedgerEntryBody: {
             /**
              * @description Credits added, or deducted (negative).
@@ -2057,7 +2057,7 @@ export interface components {
              */
             plainKey: string;
         };
-        /** @description A new invitation. This is the only response that contains its token. */
+        /** @description A new invitation. No other response contains the token. */
         NewInvitationAnswer: {
             /** @description The invitation. */
             invitation: components["schemas"]["InvitationBody"];
@@ -2074,7 +2074,7 @@ export interface components {
              */
             emailError: string | null;
         };
-        /** @description The secret that signs what alerts send to URLs. */
+        /** @description The secret that signs alert notifications sent to URLs. */
         NotificationSecretAnswer: {
             /**
              * @description The new secret.
@@ -2101,7 +2101,7 @@ export interface components {
              */
             invitation?: string | null;
         };
-        /** @description Where to continue the login. */
+        /** @description The URL at which to continue the login. */
         OidcBegun: {
             /**
              * @description Provider URL to which the browser is redirected.
@@ -2109,7 +2109,7 @@ export interface components {
              */
             url: string;
         };
-        /** @description Parameters with which the provider redirected the browser. */
+        /** @description The parameters with which the provider redirected the browser. */
         OidcReturn: {
             /**
              * @description The `code` parameter.
@@ -2147,7 +2147,7 @@ export interface components {
              */
             expiresAt: string;
         };
-        /** @description The invitation for a link. */
+        /** @description The invitation that a link is for. */
         OpenInvitationAnswer: {
             /** @description The invitation. */
             invitation: components["schemas"]["OpenInvitation"];
@@ -2251,7 +2251,7 @@ export interface components {
             /** @description False: the person cannot log in, and their open sessions end. */
             enabled?: boolean;
         };
-        /** @description A box in pixels of the full frame. `x` and `y` are its top left corner. */
+        /** @description Bounding box in pixels of the full frame. `x` and `y` are the top-left corner. */
         PlateCoordinates: {
             /**
              * @description Left edge, in pixels.
@@ -2274,7 +2274,7 @@ export interface components {
              */
             height: number;
         };
-        /** @description A plate and the time of its latest recognition. */
+        /** @description Recognitions of a plate, and the time of the latest recognition. */
         PlateEntry: {
             /**
              * @description Plate, upper case, without separators.
@@ -2345,7 +2345,7 @@ export interface components {
              * @example 1
              */
             skippedCount: number;
-            /** @description Up to 1000 of them. */
+            /** @description Up to 1000 rows. */
             skipped: components["schemas"]["SkippedRowBody"][];
             /** @description Encoding of the file. */
             encoding: components["schemas"]["FileEncoding"];
@@ -2412,7 +2412,7 @@ export interface components {
              */
             plateType: string;
         };
-        /** @description A point in fractions (0 to 1) of the frame's width and height, from the top left. */
+        /** @description A point, in fractions (0 to 1) of the frame's width and height, from the top-left corner. */
         PointBody: {
             /**
              * @description Distance from the left edge.
@@ -2438,7 +2438,7 @@ export interface components {
              */
             subject: string;
         };
-        /** @description The queued delivery. Its outcome appears in the list of deliveries. */
+        /** @description The queued delivery. The outcome appears in the list of deliveries. */
         QueuedAnswer: {
             /** @description The delivery. */
             delivery: components["schemas"]["QueuedBody"];
@@ -2498,7 +2498,7 @@ export interface components {
              */
             plate: string;
             /**
-             * @description Confidence of the plate, 0 to 1: the mean of its character confidences.
+             * @description Confidence of the plate, 0 to 1: the mean of the character confidences.
              * @example 0.97
              */
             confidence: number;
@@ -2600,7 +2600,7 @@ export interface components {
              */
             lastAttemptAt: string;
             /**
-             * @description Milliseconds of the last attempt.
+             * @description Duration of the last attempt in milliseconds.
              * @example 84
              */
             lastDurationMs: number;
@@ -2637,7 +2637,7 @@ export interface components {
             /** @description Up to `limit`, newest first. */
             recognitions: components["schemas"]["RecognitionBody"][];
             /**
-             * @description `lastKey` of the next page; null on the last one.
+             * @description `lastKey` of the next page; null on the last page.
              * @example eyJ0IjoxNzY0MH0
              */
             nextKey: string | null;
@@ -2746,7 +2746,7 @@ export interface components {
         Scope: "recognitions:read" | "recognitions:write" | "corrections:write" | "erasures:write" | "cameras:read" | "cameras:write" | "alerts:read" | "alerts:write" | "webhooks:read" | "webhooks:write" | "api-keys:read" | "api-keys:write" | "analytics:read" | "credits:read" | "audit:read";
         /** @description A test event to send. Defaults to the first event to which the webhook subscribes. */
         SendTest: {
-            /** @description Event to send; null: the first one subscribed to. */
+            /** @description Event to send; null: the first event of the webhook. */
             event?: components["schemas"]["EventName"] | null;
         };
         /**
