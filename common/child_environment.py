@@ -29,8 +29,8 @@ def bare_environment(environment: Mapping[str, str], *others: str) -> dict[str, 
 
 
 def child_environment(environment: Mapping[str, str], *settings: type[Fragment]) -> dict[str, str]:
-    """Return the settings of these classes, and all variables that are not settings of the service
-    (libraries read these variables).
+    """Return the settings of these classes, and all variables that are not settings of the service,
+    because libraries read such variables.
     """
     others = {n: v for n, v in environment.items() if not n.upper().startswith(SETTING_PREFIX)}
     return {**others, **settings_within(environment, *settings)}

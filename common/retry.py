@@ -11,7 +11,7 @@ class RetryPolicy:
     """Pauses that double from the first to the longest, with random jitter.
 
     ``spread`` is the range of factors from which the jitter is drawn. ``bound_seconds`` is the time
-    since the first attempt after which no further one is made; ``None``: unlimited.
+    since the first attempt after which no attempt is made, or None for no limit.
 
     **Source:** https://aws.amazon.com/blogs/architecture/exponential-backoff-and-jitter/
     """

@@ -199,7 +199,7 @@ async def touched(
 ) -> dict[int, int]:
     """Return when the quarters of a time range last changed (Unix ms), if after ``as_of_ms``.
 
-    None stands for the time up to which the account's buckets include all rows.
+    None means the time up to which the account's buckets include all rows.
     """
     rows = await client.rows("traffic_touched", {**span.parameters(), "as_of_ms": as_of_ms})
     return {int(row[0]): int(row[1]) for row in rows}

@@ -37,7 +37,7 @@ _FIRST_RUN_MS: Final = 3_600_000
 class RollupBounds:
     """Limits of one run: quarters to count, and plates to rank.
 
-    With fewer rows than ``ranked_from_rows``, counting is as fast as a rank. A rank is renewed
+    With fewer rows than ``ranked_from_rows``, a rank saves no time. A rank is renewed
     after ``rank_age_ms``. An insert is readable at most ``settle_ms`` after its ``ingested_at``.
     """
 

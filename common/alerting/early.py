@@ -115,5 +115,5 @@ def _publish(phase: TriggerPhase) -> PassDecision:
 
 
 def kept_until_ms(decided_ms: int) -> int:
-    """Return the time until which a pass is stored: while topics can repeat the pass."""
+    """Return until when a pass is stored, which is as long as topics can repeat records of it."""
     return decided_ms + RETENTION_MS

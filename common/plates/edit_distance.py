@@ -89,7 +89,7 @@ def within_edits(pattern: str, text: str, limit: int) -> bool:
 
 
 def _few_edits(one: str, other: str) -> int:
-    """Return the distance of two texts without wildcards, or 3 if it is more than 2.
+    """Return the distance of two texts without wildcards, or 3 for any distance above 2.
 
     Without common ends, both texts begin and end with an edit. If these are the only edits, the
     text in between is equal. This check takes a tenth of the time of the full table.

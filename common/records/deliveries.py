@@ -111,7 +111,7 @@ class Delivery(Record, frozen=True, kw_only=True):
         return None if self.recognition is None else self.recognition.id
 
     def again(self, cause: DeliveryCause, requested_ms: int) -> "Delivery":
-        """Return a copy to send again, with the same IDs. A replay has no trace."""
+        """Return a copy to send again (Unix ms, UTC), with the same IDs. Replays have no trace."""
         trace = UNSET if cause is DeliveryCause.REPLAY else self.trace
         return msgspec.structs.replace(self, cause=cause, requested_ms=requested_ms, trace=trace)
 

@@ -135,7 +135,7 @@ class FollowedPlate(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
 
 
 class FrameReadings(Record, frozen=True, kw_only=True):
-    """Record on the readings topic, one for each record on frames. Fresh records keep the order.
+    """Record on the readings topic: one per record of the frames topic, in the same order if fresh.
 
     ``stale`` frames were skipped among late ones, or because the account exceeded its share
     (``over_share``). ``deleted``, ``still`` and ``counts`` are copied from the record on the frames

@@ -151,7 +151,7 @@ def outbound_endpoint(text: str) -> tuple[OutboundScheme, str, int]:
     """Return the scheme, host and port of a URL.
 
     Raises:
-        InvalidInputError: :func:`parse_outbound_url` rejects the URL, except because of the host.
+        InvalidInputError: the URL is rejected as in :func:`parse_outbound_url`, except for hosts.
     """
     parts = _split(text)
     scheme = _scheme(parts.scheme)

@@ -173,7 +173,7 @@ def check_address(address: IpAddress, rules: StreamUrlRules) -> None:
 
 
 def literal_address(host: str) -> IpAddress | None:
-    """Return the IP address in ``host``, also if it is 127.1, 0x7f000001 or ends with a dot."""
+    """Return the IP address in ``host``, which may be 127.1, 0x7f000001 or end with a dot."""
     host = host.removesuffix(".")
     with suppress(ValueError):
         return ip_address(host.partition("%")[0])

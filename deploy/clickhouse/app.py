@@ -177,7 +177,7 @@ class ClickHouseApp:
 
     @asynccontextmanager
     async def _query_slot(self, request: QueryRequest, receive: Receive) -> AsyncIterator[None]:
-        """Wait until a query can start. Kill it if its client disconnects."""
+        """Wait until a query can start. Kill the query if the client disconnects."""
         needed = (self._reader_slots, self._slots) if request.only_reads else (self._slots,)
         async with AsyncExitStack() as held:
             try:

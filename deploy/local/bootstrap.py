@@ -144,7 +144,7 @@ def find_python() -> str:
 
 
 def install_project() -> None:
-    """Install this project as editable, which provides its command and version."""
+    """Install this project as an editable package, which provides the command and version."""
     stamp = VENV / "project.stamp"
     wanted = digest(CLONE / "pyproject.toml") + read(VENV / "packages.stamp")
     if read(stamp) == wanted:

@@ -14,7 +14,7 @@ class RejoinPatch:
     result is only checked during a poll, and only if there still is a reason to join.
 
     - If the reason was that the elected leader learnt of the partitions, which happens to every
-      worker that starts alone, the reason disappears once they are assigned. If the response took
+      worker that starts alone, the reason disappears with the assignment. If the response took
       longer than the poll, the worker silently lost its membership: without heartbeats, others got
       its cameras, while the worker continued to capture them. So the reason is retained.
     - If the join finished between two polls, the coordinator joined once more, which restarts the
