@@ -1,1 +1,1 @@
-"""Developer tools: training, benchmarks, synthetic plates, scripts. Not part of the package."""
+"""Developer tools: training, benchmarks, synthetic plates and scripts. Not part of the package."""

@@ -1,6 +1,6 @@
-"""Runs every benchmark: ``make bench``.
+"""Runs every benchmark and prints the tables: ``make bench``.
 
-Prints their tables. Copy the results to docs/benchmarks.md by hand, with machine and date.
+Copy the results to docs/benchmarks.md by hand, together with the machine and the date.
 """
 
 import platform
@@ -20,7 +20,7 @@ _BENCHMARKS = (
 
 
 def main() -> None:
-    """Run all benchmarks in sequence, with their defaults."""
+    """Run all benchmarks in sequence, with default options."""
     print(f"{platform.platform()}, Python {platform.python_version()}")
     for name in _BENCHMARKS:
         print(f"\n== {name}", flush=True)

@@ -1,8 +1,8 @@
-"""Recognitions per second that one core matches against 10 and against 10,000 alerts.
+"""Measures how many recognitions per second one core matches against 10 and 10,000 alerts.
 
 Command: ``python -m tools.benchmarks.alert_rules [--events 5000]``. Needs no server. All alerts
 belong to one account, which is the worst case: a recognition is only matched against the alerts of
-its account. Each event is a record from the topic: decoded, normalised, matched.
+its account. Each event is a record from the topic, which is decoded, normalised and matched.
 """
 
 import argparse
@@ -39,7 +39,7 @@ _START_MS = 1_795_000_000_000
 
 @dataclass(frozen=True)
 class Measured:
-    """Cost of a set of alerts, on one core."""
+    """Cost of matching a set of alerts on one core."""
 
     events_per_second: float
     candidates_per_event: float
@@ -86,7 +86,7 @@ def _rule(chance: random.Random, number: int, kind: Kind) -> AlertConfig:
         plates=plates,
         match_tolerance={Kind.ONE_EDIT: 1, Kind.TWO_EDITS: 2}.get(kind, 0),
         camera_scope=CameraScope.SPECIFIC if is_any else CameraScope.ALL,
-        # These alerts have other cameras, so that triggering is not measured.
+        # These alerts are for other cameras, so that triggering is not measured.
         camera_ids=(UUID(int=number),) if is_any else (),
         schedule_enabled=number % 2 == 0,
         schedule=AlertSchedule(start_time="22:00", end_time="06:00"),
@@ -129,7 +129,7 @@ def _rule_set(kinds: tuple[Kind, ...], size: int) -> _RuleSet:
 
 
 def _measure(kinds: tuple[Kind, ...], events: list[bytes]) -> list[Measured]:
-    """Return the cost of each size: the best of several alternating rounds, as cores are shared."""
+    """Return the cost of each size, the best of several alternating rounds on shared cores."""
     books = [_rule_set(kinds, size) for size in _SIZES]
     best, candidates = [math.inf] * len(books), [0] * len(books)
     for _ in range(_ROUNDS):

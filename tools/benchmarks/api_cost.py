@@ -1,4 +1,4 @@
-"""Cost of the API itself, compared with a bare FastAPI app and with the bare models.
+"""Measures the cost of the API itself, compared with a bare FastAPI app and the bare models.
 
 Command: ``python -m tools.benchmarks.api_cost [--rows 20000] [--seconds 10] [--calls 60]``. Prints
 requests per second and CPU time per request of the list call and of a bare app
@@ -45,7 +45,7 @@ class Load:
 
 
 async def _request(port: int, head: bytes, until: float) -> int:
-    """Send a request repeatedly over one connection; return the number of responses."""
+    """Send a request repeatedly over one connection. Return the number of responses."""
     reader, writer = await asyncio.open_connection("127.0.0.1", port)
     answered = 0
     while time.monotonic() < until:
@@ -60,7 +60,7 @@ async def _request(port: int, head: bytes, until: float) -> int:
 
 
 def load(pid: int, port: int, path: str, key: str, seconds: float) -> Load:
-    """Call one server over several connections."""
+    """Call a server over several connections, and return the load."""
     head = f"GET {path} HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer {key}\r\n\r\n".encode()
 
     async def all_connections() -> int:
@@ -77,7 +77,7 @@ def load(pid: int, port: int, path: str, key: str, seconds: float) -> Load:
 
 @contextmanager
 def bare_app(stack: BenchmarkStack, owner: UUID) -> Iterator[tuple[int, int]]:
-    """Run the bare app; yield its process ID and port."""
+    """Run the bare app, and yield the process ID and the port."""
     (port,) = free_ports(1)
     command = [sys.executable, "-m", "uvicorn", "tools.benchmarks.bare_list:app"]
     command += ["--port", str(port), "--no-access-log", "--log-level", "warning"]
@@ -99,7 +99,7 @@ def compare_lists(stack: BenchmarkStack, seconds: float) -> None:
     """Measure the list call and the bare app alternately, and print both."""
     ours, bare = list[Load](), list[Load]()
     with bare_app(stack, stack.owner_id()) as (pid, port):
-        # The first round warms up.
+        # The first round warms up the servers.
         for _ in range(1 + _ROUNDS):
             key = stack.api_key
             path = "/api/recognitions"
@@ -113,7 +113,7 @@ def compare_lists(stack: BenchmarkStack, seconds: float) -> None:
 
 
 def compare_images(stack: BenchmarkStack, image: bytes, calls: int) -> None:
-    """Print the CPU time of an image call and of the models alone."""
+    """Print the CPU time of an image call, and of the models alone."""
     headers = {"Content-Type": "application/octet-stream"}
 
     def call() -> float:
@@ -150,7 +150,7 @@ def _bare_ms(image: bytes, calls: int) -> float:
 
 
 def main() -> None:
-    """Measure and print."""
+    """Run the benchmark."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rows", type=int, default=20_000)
     parser.add_argument("--seconds", type=float, default=10)

@@ -1,7 +1,7 @@
-"""Baseline of the list call: FastAPI, the same query, and nothing else.
+"""Provides the baseline of the list call: FastAPI with the same query, and nothing else.
 
-Served by uvicorn as ``tools.benchmarks.bare_list:app``, with the settings of the stack's ClickHouse
-in its environment and the account's ID in ``BARE_OWNER``.
+Served by uvicorn as ``tools.benchmarks.bare_list:app``. The environment contains the settings of
+the stack's ClickHouse, and the account's ID in ``BARE_OWNER``.
 """
 
 import os

@@ -1,8 +1,8 @@
-"""Cost of a camera, and the time from its last frame of a vehicle to the row.
+"""Measures the cost of a camera, and the time from the last frame of a vehicle to the row.
 
 Command: ``python -m tools.benchmarks.cameras [CLIP ...] [--count 1] [--seconds 95]``. Plays each
 clip on a new stack from ``--count`` cameras over HTTP, in a loop in real time. ``road`` is the demo
-clip, ``quiet`` its first frame with sensor noise, ``none`` no camera; other names are files.
+clip, ``quiet`` its first frame with sensor noise, and ``none`` no camera. Other names are files.
 Prints cores per camera and memory of every process (with its children), the counters of ingest and
 recognition, the time of each stage from the last frame with a plate to the API's list and, for
 ``road``, which passes of the first loop were recognised.
@@ -39,11 +39,11 @@ from tools.benchmarks.stack import (
 
 _WARM_UP_SECONDS: Final = 15.0
 _END_SECONDS: Final = 20.0
-"""Time within which open passes end and are listed."""
+"""Time in which all open passes end and are listed."""
 
 _QUIET_SECONDS: Final = 20
 _NOISE_LEVELS: Final = 2.5
-"""Standard deviation of the brightness between frames, of 255 levels, as of a camera by day."""
+"""Standard deviation of brightness between frames, out of 255 levels, as from a daytime camera."""
 
 _COUNTERS: Final = (
     "platestream_ingest_frames_",
@@ -103,7 +103,7 @@ def print_passes(monitor: PassMonitor, camera: UUID, seconds: float) -> None:
         for found, _ in monitor.recognized.values()
         if found.camera_id == camera and found.last_seen_ms < end_ms
     )
-    # Passes that end in the last second are not expected.
+    # Passes that end in the last second may be missing.
     true = {one.plate for one in scene.passes if one.last_visible_s < seconds - 1}
     right = [plate for plate in true if reported[plate] == 1]
     other = reported.keys() - {one.plate for one in scene.passes}
@@ -112,7 +112,7 @@ def print_passes(monitor: PassMonitor, camera: UUID, seconds: float) -> None:
 
 
 def write_quiet_clip(path: Path) -> None:
-    """Write the first frame of the demo clip with noise: H.264, a key frame every two seconds."""
+    """Write the first demo frame with noise, as H.264 with a key frame every two seconds."""
     with av.open(str(DEMO_CLIP)) as source:
         first = next(source.decode(video=0)).to_ndarray(format="yuv420p").astype(np.int16)
     height, width = first.shape[0] * 2 // 3, first.shape[1]
@@ -152,7 +152,7 @@ def measure(name: str, clip: Path | None, count: int, seconds: float) -> None:
 
 
 def main() -> None:
-    """Measure and print."""
+    """Run the benchmark."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("clips", nargs="*", default=["none", "quiet", "road"])
     parser.add_argument("--count", type=int, default=1)

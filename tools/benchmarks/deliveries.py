@@ -1,7 +1,7 @@
-"""Rate and latency of webhook deliveries, with one worker and receivers on this machine.
+"""Measures rate and latency of webhook deliveries with one worker and receivers on this machine.
 
 Command: ``python -m tools.benchmarks.deliveries [--deliveries 5000] [--rate 200] [--seconds 15]``.
-Prints the time from an event on its topic to its receipt, at 2 events per second and at ``--rate``.
+Prints the time from an event on the topic to the receipt, at 2 events per second and at ``--rate``.
 Then prints deliveries per second with all events waiting on the topic (for 1 and 50 endpoints), and
 the worker's CPU time per delivery.
 """
@@ -30,23 +30,23 @@ from tools.benchmarks.stack import (
 
 _MANY_ENDPOINTS = 50
 _SETTINGS = {
-    # So that the worker limits the rate, not the account's rate limit.
+    # The worker must limit the rate, not the account's rate limit.
     "DELIVERIES_PER_MINUTE_PER_OWNER": "10000000",
 }
 
 
 class Deliveries:
-    """Events of one account and their deliveries."""
+    """Publishes events of an account, and measures their deliveries."""
 
     def __init__(self, stack: BenchmarkStack, receiver: Receiver) -> None:
-        """Start without webhooks."""
+        """``stack`` must not have webhooks yet."""
         self._stack, self._receiver = stack, receiver
         self._owner: UUID = stack.owner_id()
         self._numbers = count()
         self._endpoints = 0
 
     def have_endpoints(self, endpoints: int) -> None:
-        """Create webhooks up to this number, and wait until all receive deliveries."""
+        """Create webhooks up to this number. Wait until all of them receive deliveries."""
         for number in range(self._endpoints, endpoints):
             body = {
                 "name": f"endpoint {number}",
@@ -66,7 +66,7 @@ class Deliveries:
         self._receiver.first()
 
     def latency_ms(self, rate: float, seconds: float) -> list[float]:
-        """Return the time from each event on its topic to its receipt."""
+        """Return the time from the publication of each event to the receipt."""
         sent: dict[str, float] = {}
         started = time.monotonic()
         for number in range(int(rate * seconds)):
@@ -79,7 +79,7 @@ class Deliveries:
         return [1000 * (seen[plate][0] - at) for plate, at in sent.items()]
 
     def print_rate(self, deliveries: int) -> None:
-        """Print the rate at which the worker delivers events that wait on the topic."""
+        """Print the rate at which the worker delivers events that are waiting on the topic."""
         pid = self._stack.pid("webhooks")
         events = deliveries // self._endpoints
         with _stopped(pid):
@@ -111,7 +111,7 @@ def _stopped(pid: int) -> Iterator[None]:
 
 
 def main() -> None:
-    """Measure and print."""
+    """Run the benchmark."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--deliveries", type=int, default=5_000)
     parser.add_argument("--rate", type=float, default=200)

@@ -1,4 +1,4 @@
-"""The demo clip as input of benchmarks: its passes, and frames with a readable plate."""
+"""Provides the demo clip to benchmarks: the passes, and frames with a readable plate."""
 
 import cv2
 import msgspec
@@ -7,13 +7,13 @@ from deploy.local.camera import DEMO_CLIP, DEMO_TRUTH
 
 FRAMES_PER_SECOND = 25
 CLEAR_PASS = 9
-"""A pass that is alone in view at its end, with a plate that all models read."""
+"""A pass at whose end only its vehicle is in view, with a plate that all models read."""
 
 _BEFORE_THE_END_SECONDS = 0.4
 
 
 class DemoPass(msgspec.Struct, frozen=True):
-    """A vehicle in the clip; times in seconds from the first frame."""
+    """A vehicle in the clip. Times are in seconds from the first frame."""
 
     plate: str
     last_visible_s: float

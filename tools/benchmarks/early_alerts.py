@@ -1,9 +1,9 @@
-"""Time from a vehicle's second matching reading to its early alert at the receiver.
+"""Measures the time from a vehicle's second matching reading to the early alert at the receiver.
 
 Command: ``python -m tools.benchmarks.early_alerts [--passes 100] [--seconds-between 0.5]``.
-Publishes readings, as the reading agent does, of consecutive vehicles that are each read twice.
-Measures from the time at which Kafka has the second reading to the request at a receiver on this
-machine.
+Publishes readings, as the reading agent does, of consecutive vehicles that are each read twice. The
+time is measured from the storage of the second reading in Kafka to the request at a receiver on
+this machine.
 """
 
 import argparse
@@ -36,14 +36,14 @@ class Camera:
     """Publishes readings of passing vehicles."""
 
     def __init__(self, stack: BenchmarkStack) -> None:
-        """Create the camera, and publish the frame that all readings refer to."""
+        """Create the camera, and publish the frame to which all readings refer."""
         self._stack, self._owner = stack, stack.owner_id()
-        # Nothing listens at this URL; the readings are published here.
+        # Nothing listens at this URL, because the readings are published here.
         self._id = stack.create_camera("rtsp://127.0.0.1:9/camera")
         self._frame = _published_frame(stack, self._owner)
 
     def show(self, plate: str) -> float:
-        """Publish two readings of a vehicle; return the time (Unix s) of the second one."""
+        """Publish two readings of a vehicle. Return the time (Unix s) of the second reading."""
         self._send(FrameKind.FRAME, (_reading(plate, x_px=400),))
         time.sleep(_STEP_SECONDS)
         self._send(FrameKind.FRAME, (_reading(plate, x_px=440),))
@@ -80,7 +80,7 @@ def _reading(plate: str, x_px: float) -> PlateReading:
 
 
 def _published_frame(stack: BenchmarkStack, owner_id: UUID) -> FrameReference:
-    """Publish a frame of another camera, used for the images of all passes."""
+    """Publish a frame of another camera. The images of all passes use this frame."""
     kafka = stack.settings(KafkaSettings)
     producer = KafkaProducer(**producer_options(kafka, "frames"))
     camera_id = uuid4()
@@ -102,7 +102,7 @@ def _published_frame(stack: BenchmarkStack, owner_id: UUID) -> FrameReference:
 
 
 def _plate(number: int) -> str:
-    # Consecutive plates differ, so that tracking does not take one for a misreading of another.
+    # Consecutive plates differ, so that tracking does not mistake one for a misreading of another.
     digits = f"{number * 7919 % 10_000:04}"
     return f"{'KLMNPRST'[number % 8] * 2}{digits}{'ABCDEFGH'[number // 8 % 8] * 2}"
 
@@ -141,7 +141,7 @@ def _warm_up(camera: Camera, receiver: Receiver) -> None:
 
 
 def main() -> None:
-    """Measure and print."""
+    """Run the benchmark."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--passes", type=int, default=100)
     parser.add_argument("--seconds-between", type=float, default=0.5)

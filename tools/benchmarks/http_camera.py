@@ -1,4 +1,4 @@
-"""A camera that sends a clip in a loop, as an MPEG transport stream over HTTP."""
+"""Simulates a camera that sends a clip in a loop, as an MPEG transport stream over HTTP."""
 
 import threading
 import time
@@ -56,7 +56,7 @@ def _play(clip: Path, out: Any) -> None:
 
 @contextmanager
 def running_camera(clip: Path) -> Iterator[str]:
-    """Run the camera, and yield its URL. Each client gets the clip from its start."""
+    """Run the camera, and yield the URL. Each client gets the clip from the start."""
     server = ThreadingHTTPServer(("127.0.0.1", 0), partial(_Handler, clip))
     server.daemon_threads = True
     threading.Thread(target=server.serve_forever, daemon=True).start()

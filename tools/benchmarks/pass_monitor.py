@@ -1,4 +1,4 @@
-"""Records the time of each step of a pass, from the last frame to the row that the API lists."""
+"""Records the time of each step of a pass, from the last frame to the row in the API's list."""
 
 import threading
 import time
@@ -32,10 +32,10 @@ _POLL_SECONDS: Final = 0.2
 
 @dataclass
 class PassMonitor:
-    """The steps of the passes of all cameras; times in Unix ms."""
+    """The steps of the passes of all cameras. Times are in Unix ms."""
 
     read_ms: dict[UUID, dict[int, int]] = field(default_factory=dict)
-    """By camera: capture time of a frame or tick, and publication time of its readings."""
+    """For each camera: capture time of a frame or tick, and publication time of its readings."""
     recognized: dict[str, tuple[Recognition, int]] = field(default_factory=dict)
     listed_ms: dict[str, int] = field(default_factory=dict)
 

@@ -1,9 +1,9 @@
-"""Duration of list and analytics calls over HTTP, for each filter, with many rows.
+"""Measures the duration of list and analytics calls over HTTP, for each filter, with many rows.
 
 Command: ``python -m tools.benchmarks.queries [--rows 1000000] [--calls 100]``. ClickHouse generates
-the rows, in order of time over 34 days. 70 % belong to the calling account, with 200 cameras. 40 %
-of the passes are of 200,000 vehicles, some of which are very frequent; 57 % are spread over 3
-million vehicles; 3 % have a plate that occurs once.
+the rows in time order over 34 days. 70 % of the rows belong to the calling account, which has 200
+cameras. 40 % of the passes are of 200,000 vehicles, some of which are very frequent. 57 % are of
+3 million vehicles, and 3 % have a plate that occurs only once.
 """
 
 import argparse
@@ -40,7 +40,7 @@ _MERGE_SECONDS = 3_600
 
 
 def fill(stack: BenchmarkStack, rows: int) -> list[str]:
-    """Insert rows, wait for merges, update the rollups, and return some plates."""
+    """Insert rows, wait for merges and update the rollups. Return some plates."""
     owner = stack.owner_id()
     settings = stack.settings(ClickHouseSettings)
     client = connect_for_schema(settings)
@@ -77,7 +77,7 @@ def _insert(owner: UUID, first: int, count: int, start_ms: int, step: float) -> 
         f"substring('{_LETTERS}', 1 + intDiv(vehicle, {base**place}) % {base}, 1)"
         for place in range(7)
     )
-    # Like the service's IDs: the first six bytes are the time in milliseconds.
+    # As in the service's IDs, the first six bytes are the time in milliseconds.
     halves = (
         "bitOr(bitShiftLeft(toUInt64(toUnixTimestamp64Milli(at)), 16), toUInt64(32768 + g % 4096))",
         "bitOr(bitShiftLeft(toUInt64(2), 62), bitShiftRight(sipHash64(number, 4), 2))",
@@ -110,14 +110,14 @@ def _other(owner: UUID) -> UUID:
 
 @dataclass(frozen=True)
 class Question:
-    """A kind of list call. Its parameters differ between calls, so that caches do not help."""
+    """A kind of list call. Parameters differ between calls, so that caches do not help."""
 
     name: str
     parameters: Callable[[random.Random], dict[str, str]]
 
 
 def questions(plates: list[str]) -> list[Question]:
-    """Return one question for each filter, and one with all filters."""
+    """Return a question for each filter, and a question with all filters."""
 
     def plate(match: str, of: Callable[[str], str]) -> Callable[[random.Random], dict[str, str]]:
         return lambda chance: {"plate": of(chance.choice(plates)), "match": match}
@@ -165,7 +165,7 @@ def print_calls(stack: BenchmarkStack, path: str, asked: Question, calls: int) -
 
 
 def main() -> None:
-    """Measure and print."""
+    """Run the benchmark."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rows", type=int, default=1_000_000)
     parser.add_argument("--calls", type=int, default=100)

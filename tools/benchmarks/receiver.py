@@ -1,4 +1,4 @@
-"""A webhook receiver in a separate process."""
+"""Runs a webhook receiver in a separate process."""
 
 import asyncio
 import json
@@ -19,7 +19,7 @@ class Receiver:
     """Handle of the receiver in the benchmark's process."""
 
     def __init__(self, pipe: Connection) -> None:
-        """``pipe``: connection to the receiver's process."""
+        """``pipe`` is the connection to the receiver's process."""
         self._pipe = pipe
         self._port = int(pipe.recv())
 
@@ -33,9 +33,9 @@ class Receiver:
         return int(self._pipe.recv())
 
     def first(self) -> dict[str, tuple[float, str]]:
-        """Return the time (Unix s) and the phase of each plate's first delivery, and reset.
+        """Return the time (Unix s) and the phase of each plate's first delivery. Then reset.
 
-        The phase is empty for an event without one.
+        The phase is empty if the event has no phase.
         """
         self._pipe.send(_FIRST)
         found: dict[str, tuple[float, str]] = self._pipe.recv()

@@ -1,4 +1,4 @@
-"""Recognitions for benchmarks."""
+"""Creates recognitions for benchmarks."""
 
 from uuid import UUID
 

@@ -1,9 +1,9 @@
-"""Rate of the sink, and the time from a recognition on its topic to a readable row.
+"""Measures the rate of the sink, and the time from a recognition on the topic to a readable row.
 
 Command: ``python -m tools.benchmarks.sink [--rows 100000] [--probes 100] [--load 50]``. Prints
-rows per second and CPU time per row of the sink and of ClickHouse, with all rows waiting on the
+rows per second and CPU time per row, of the sink and of ClickHouse, with all rows waiting on the
 topic. Then prints the latency of single recognitions, without load and with ``--load`` recognitions
-per second. A row is readable when the list's ``FINAL`` query returns it.
+per second. A row is readable when the list's ``FINAL`` query returns the row.
 """
 
 import argparse
@@ -41,13 +41,13 @@ class Sink:
     """The sink of a stack, its input and its table."""
 
     def __init__(self, stack: BenchmarkStack, client: Client, table: str) -> None:
-        """``table``: name of the recognitions table."""
+        """``table`` is the name of the recognitions table."""
         self._stack, self._client, self._table = stack, client, table
         self._owner: UUID = stack.owner_id()
         self._numbers = count()
 
     def send(self, rows: int) -> list[Recognition]:
-        """Publish recognitions."""
+        """Publish recognitions and return them."""
         now_ms = time.time_ns() // 1_000_000
         made = [recognition(self._owner, next(self._numbers), now_ms) for _ in range(rows)]
         self._stack.send(RECOGNITIONS, ((one.camera_id, one) for one in made))
@@ -68,7 +68,7 @@ class Sink:
         print(f"| {written / seconds:,.0f} | {' | '.join(cells)} |")
 
     def delay_ms(self) -> float:
-        """Publish a recognition and return the time until it is readable."""
+        """Publish a recognition. Return the time until its row is readable."""
         began = time.monotonic()
         (sent,) = self.send(1)
         query = _READABLE.format(
@@ -97,7 +97,7 @@ def _load(sink: Sink, rows_a_second: int) -> Iterator[None]:
 
 
 def main() -> None:
-    """Measure and print."""
+    """Run the benchmark."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rows", type=int, default=100_000)
     parser.add_argument("--probes", type=int, default=100)

@@ -1,4 +1,4 @@
-"""The local stack that a benchmark measures, and the CPU time and memory of its processes."""
+"""Runs the local stack that a benchmark measures. Reports the processes' CPU time and memory."""
 
 import json
 import os
@@ -63,7 +63,7 @@ class BenchmarkStack:
 
     @property
     def environment(self) -> dict[str, str]:
-        """The settings of all processes, including URLs and secrets."""
+        """Settings of all processes, including URLs and secrets."""
         return {**os.environ, **self._stack.plan.environment}
 
     @property
@@ -76,7 +76,7 @@ class BenchmarkStack:
         return self._stack.plan.metrics_port + METRICS_OFFSETS[process]
 
     def settings(self, settings_type: type[_Settings]) -> _Settings:
-        """Return the settings as a process of the stack loads them."""
+        """Return the settings that a process of the stack would load."""
         given = {
             name: self.environment[_PREFIX + name.upper()]
             for name in settings_type.model_fields
@@ -91,13 +91,13 @@ class BenchmarkStack:
         return UUID(json.loads(listed.stdout)["owners"][0]["id"])
 
     def call(self, method: str, path: str, **options: Any) -> Any:
-        """Send a request that must succeed, and return the JSON of the response."""
+        """Send a request, which must succeed. Return the JSON of the response."""
         answer = self.api.request(method, path, **options)
         assert answer.is_success, f"{method} {path}: {answer.status_code} {answer.text}"
         return answer.json()
 
     def create_camera(self, url: str, name: str = "Gate") -> UUID:
-        """Create a camera as soon as an ingest worker can accept it, and return its ID."""
+        """Create a camera as soon as an ingest worker can accept it. Return the camera's ID."""
 
         def create() -> httpx.Response | None:
             answer = self.api.post("/api/cameras", json={"name": name, "rtspUrl": url})
@@ -114,13 +114,13 @@ class BenchmarkStack:
         self._producer.flush(60)
 
     def run_only(self, *names: str) -> None:
-        """Stop all of the service's processes except these."""
+        """Stop all of the service's processes except ``names``."""
         for program in self._stack.plan.application:
             if program.name not in names:
                 self._stack.supervisor.stop_process(program.name)
 
     def start_process(self, name: str) -> None:
-        """Start a stopped process; return before it is ready."""
+        """Start a stopped process. Return before the process is ready."""
         self._stack.supervisor.start_process(name)
 
     def pids(self) -> dict[str, int]:
@@ -139,15 +139,15 @@ class BenchmarkStack:
 
 @contextmanager
 def running_stack(**settings: str) -> Iterator[BenchmarkStack]:
-    """Run a stack in a temporary folder. ``settings`` are named without their prefix."""
+    """Run a stack in a temporary folder. Names of ``settings`` omit the prefix."""
     ports = dict(zip(_PORT_SETTINGS, free_ports(len(_PORT_SETTINGS)), strict=True))
-    # The broker uses two consecutive ports, and each process adds an offset to the metrics port.
+    # The broker needs two consecutive ports, and each process adds an offset to the metrics port.
     ports |= {"kafka_port": free_range(2), "metrics_port": free_range(8)}
     outside = {name: value for name, value in os.environ.items() if not name.startswith(_PREFIX)}
     given = {_PREFIX + name: value for name, value in (_SETTINGS | settings).items()}
     with TemporaryDirectory(prefix="platestream-bench-", ignore_cleanup_errors=True) as folder:
         local = LocalStackSettings.model_validate({"local_dir": Path(folder), **ports})
-        # The start is not measured, so it can take longer.
+        # The start is not measured, so it can take longer than usual.
         stack = LocalStack(make_plan(local, outside | given), Progress(StringIO()), patience=4.0)
         try:
             stack.up(tied_to_caller=True)
@@ -179,7 +179,7 @@ def family(pid: int) -> list[psutil.Process]:
 
 
 def cpu_seconds(pid: int) -> float:
-    """Return the CPU time so far of a process and its running children."""
+    """Return the CPU time used so far by a process and its running children."""
     return float(sum(sum(member.cpu_times()[:2]) for member in family(pid)))
 
 
@@ -194,6 +194,6 @@ def print_table(*head: str) -> None:
 
 
 def spread(took_ms: Sequence[float]) -> str:
-    """Return p50, p95 and maximum, in milliseconds, as cells of a table."""
+    """Return p50, p95 and maximum in milliseconds, as table cells."""
     parts = statistics.quantiles(took_ms, n=20, method="inclusive")
     return f"{parts[9]:.1f} | {parts[18]:.1f} | {max(took_ms):.1f}"

@@ -1,7 +1,7 @@
-"""``make release``: wheels, clients, chart, compose bundle, image, bill of materials, checksums.
+"""Builds the artefacts of a release: ``make release``.
 
-Writes them to .local/release, built from a clone of the commit, without uncommitted changes. An
-artefact whose tools are missing is skipped with a message.
+Builds wheels, clients, chart, compose bundle, image, bill of materials and checksums from a clone
+of the commit, and writes them to .local/release. Artefacts with missing tools are skipped.
 """
 
 import argparse

@@ -1,4 +1,4 @@
-"""The artefacts of a release, each built from a clone of the commit and written to one folder."""
+"""Builds the artefacts of a release from a clone of the commit, and writes them to one folder."""
 
 import gzip
 import os
@@ -17,7 +17,7 @@ _PIECE: Final = 1 << 20
 
 
 class ReleaseError(Exception):
-    """The release cannot be built; the message contains the reason."""
+    """The release cannot be built, for the reason in the message."""
 
 
 def project_version(folder: Path) -> str:
@@ -46,7 +46,7 @@ class Source:
     folder: Path
     version: str
     made_at: int
-    """Time of the commit (Unix s), also used for every packed file."""
+    """Time of the commit (Unix s), which is also the time of every packed file."""
     target: Path
     """Folder for the artefacts."""
 
@@ -56,7 +56,7 @@ class Source:
         return f"platestream:{self.version}"
 
     def run(self, *command: str, within: str = ".") -> str:
-        """Run a command and return its output.
+        """Run a command and return the output.
 
         Raises:
             ReleaseError: the command failed.
@@ -76,7 +76,7 @@ class Source:
 
 
 def python_packages(source: Source) -> None:
-    """Build the wheel and source distribution of the service and of its Python client."""
+    """Build the wheels and source distributions of the service and of the Python client."""
     for folder in (".", "clients/python"):
         build = (str(_BIN / "uv"), "build", "--quiet", "--no-create-gitignore")
         source.run(*build, "--out-dir", str(source.target), within=folder)
@@ -138,7 +138,7 @@ def bill_of_materials(source: Source, python: str) -> str:
 
 
 def image(source: Source, builder: str, base: str) -> None:
-    """Build the image, and save it for ``docker load`` and ``podman load``."""
+    """Build the image and save it for ``docker load`` and ``podman load``."""
     program = builder.split()[0]
     options = (f"BUILDER={builder}", f"IMAGE={source.image}", *((f"BASE={base}",) if base else ()))
     source.run("make", "image", *options, f"BUILD={os.environ.get('BUILD', '')}")

@@ -1,6 +1,6 @@
 """Generates the types of both clients from the API's OpenAPI description.
 
-Command: ``make client-types``, or ``python -m tools.scripts.client_types`` if the packages of
+Command: ``make client-types``, or ``python -m tools.scripts.client_types`` if the npm packages in
 clients/typescript are installed.
 """
 
@@ -59,7 +59,7 @@ def _event_name(operation_id: str) -> str:
 
 
 def _tidied(part: Any) -> Any:
-    """Return a part of the schemas with the indentation of its descriptions removed."""
+    """Return a part of the schemas, with the indentation of descriptions removed."""
     if isinstance(part, dict):
         return {
             name: cleandoc(value)
@@ -77,7 +77,7 @@ def fingerprint() -> str:
 
 
 def _without_prose(part: Any, *, names: bool = True) -> Any:
-    """Return a part without descriptions. ``names``: its keys are names, not schema keywords."""
+    """Return a part without descriptions. ``names``: keys are names, not schema keywords."""
     if isinstance(part, dict):
         return {
             key: _without_prose(value, names=key == "properties" and not names)

@@ -1,7 +1,7 @@
 """Generates the Grafana dashboards in deploy/monitoring/grafana from the metric catalogue.
 
 There is one panel per metric: the rate of a counter, the sum or maximum of a gauge, the median and
-the 95th percentile of a histogram, grouped by its labels. The description is the metric's.
+the 95th percentile of a histogram, grouped by label. A panel's description is that of its metric.
 """
 
 import json
@@ -38,7 +38,7 @@ _OF_THE_API: Final = (
         ("route",),
     ),
 )
-"""Metrics of the API's middleware, which are not in the catalogue."""
+"""Metrics of the API's middleware that are not in the catalogue."""
 _SHOWN: Final = (*METRICS.values(), *_OF_THE_API)
 _MACHINE: Final = {
     "Memory": ("process_resident_memory_bytes", "bytes"),
@@ -49,9 +49,9 @@ _MACHINE: Final = {
 
 @dataclass(frozen=True)
 class Dashboard:
-    """One dashboard, with the metrics whose names start with one of ``begins``.
+    """A dashboard, with the metrics whose names start with one of ``begins``.
 
-    ``is_of_a_camera``: only metrics with a camera label, for one camera; otherwise all others.
+    If ``is_of_a_camera``, it shows metrics with a camera label, otherwise all other metrics.
     """
 
     uid: str
@@ -124,7 +124,7 @@ def render(dashboard: Dashboard) -> str:
 
 
 def expressions(metric: Metric) -> Iterator[tuple[str, str]]:
-    """Yield the Prometheus queries of a metric, each with its legend."""
+    """Yield the Prometheus queries of a metric, each with a legend."""
     labels = [label for label in metric.labels if label not in _NOT_SHOWN]
     legend = " ".join(f"{{{{{label}}}}}" for label in labels) or "all"
     is_of_a_camera = "camera" in metric.labels
@@ -134,7 +134,7 @@ def expressions(metric: Metric) -> Iterator[tuple[str, str]]:
         interval = "5m" if is_of_a_camera else "$__rate_interval"
         yield _by(labels, f"rate({series}[{interval}])"), legend
     elif metric.kind is MetricKind.GAUGE:
-        # A ratio or an age belongs to one process; a sum over processes would be meaningless.
+        # A ratio or an age belongs to one process. A sum over processes would be meaningless.
         how = "max" if metric.unit in ("ratio", "seconds") else "sum"
         yield _by(labels, series, how), legend
     else:

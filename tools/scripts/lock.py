@@ -15,7 +15,7 @@ SOURCES: Final[Mapping[str, tuple[str, ...]]] = {
     "train": ("pyproject.toml", "--extra=train"),
     "charts": ("requirements/charts.in",),
 }
-"""The sources of each lock file."""
+"""Sources of each lock file."""
 
 OPTIONS: Final = (
     "--python-version=3.11",
@@ -28,7 +28,7 @@ OPTIONS: Final = (
 
 
 def main(*names: str) -> None:
-    """Regenerate all lock files, or those with these names."""
+    """Regenerate all lock files, or only the lock files in ``names``."""
     uv = str(Path(sys.executable).with_name("uv"))
     for name in names or SOURCES:
         command = (uv, "pip", "compile", "--quiet", *SOURCES[name], *OPTIONS)

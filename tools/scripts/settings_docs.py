@@ -60,7 +60,7 @@ FIRST = (
     ("INGEST_SAMPLE_FPS", "the CPU is overloaded, or vehicles are missed"),
     ("DEMO_ENABLED", "the API is reached from other machines; `false` disables `/api/demo`"),
 )
-"""Settings that many installations change, without their prefix, and when to change each."""
+"""Settings that many installations change (without prefix), and when to change each setting."""
 
 ALL = """
 ## All settings
@@ -109,7 +109,7 @@ def _default(field: FieldInfo) -> str:
 
 @dataclass
 class _Setting:
-    """The row of a setting. ``in_local_stack``: its different meaning in the local stack."""
+    """The row of a setting. ``in_local_stack`` is its different meaning in the local stack."""
 
     default: str
     meaning: str
@@ -131,7 +131,7 @@ def render() -> str:
         ValueError: two classes of the service describe the same setting differently.
     """
     found: dict[str, _Setting] = {}
-    # The local stack comes last: its description is appended.
+    # The local stack comes last, so that its description is appended.
     for cls in sorted(settings_classes(), key=lambda cls: _room(cls) == LOCAL_STACK):
         for variable, name in cls.environment_names().items():
             _add(found, variable, cls, cls.model_fields[name])
@@ -156,7 +156,7 @@ def _room(cls: type[Fragment]) -> str:
 
 
 def main() -> None:
-    """Write the document. With ``--check``, exit with 1 if it is out of date."""
+    """Write the document. With ``--check``, exit with 1 if the document is out of date."""
     text = render()
     if "--check" in sys.argv[1:]:
         raise SystemExit(0 if DOCUMENT.read_text(encoding="utf-8") == text else 1)

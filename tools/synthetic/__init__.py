@@ -1,4 +1,4 @@
-"""Rendered licence plates: images whose text is known because they are synthetic.
+"""Renders licence plates. The text of the images is known because they are synthetic.
 
-Imports no other package of the project. `plates` renders one plate.
+Imports no other package of the project. `plates` renders a plate.
 """

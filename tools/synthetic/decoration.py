@@ -1,4 +1,4 @@
-"""The marks on a plate other than its number: bands, stars, seals, state names."""
+"""Draws the marks on a plate other than the number: bands, stars, seals and state names."""
 
 import math
 
@@ -10,7 +10,7 @@ from tools.synthetic.layouts import Band, Colour, Gap, Layout
 from tools.synthetic.lettering import PIXELS_PER_MM, Face, stamp_line
 
 Canvas = NDArray[np.float32]
-"""Height x width x 3, blue-green-red, 0 to 255 as float32."""
+"""Height x width x 3, in BGR order, 0 to 255 as float32."""
 
 _BAND_WIDTH_MM = 44.0
 _GOLD: Colour = (20, 200, 250)
@@ -20,7 +20,7 @@ _FIXED_PER_MM = PIXELS_PER_MM * (1 << _SHIFT)
 
 
 def writing_area(layout: Layout) -> tuple[float, float, float, float]:
-    """Return the area for the number: left, top, right, bottom in mm."""
+    """Return the area for the number: left, top, right and bottom in mm."""
     left, right = 12.0, layout.width_mm - 14.0
     top, bottom = 0.0, layout.height_mm
     if layout.band in (Band.EU, Band.UK, Band.EU_BOTH):
@@ -35,7 +35,7 @@ def writing_area(layout: Layout) -> tuple[float, float, float, float]:
 
 
 def draw_decoration(canvas: Canvas, layout: Layout) -> None:
-    """Draw everything except the number into `canvas` (modified)."""
+    """Draw everything except the number on `canvas`, which is modified."""
     match layout.band:
         case Band.EU | Band.EU_BOTH:
             _eu(canvas, layout)
@@ -123,7 +123,7 @@ def _star(radius: float) -> NDArray[np.float64]:
 
 
 def _seals(canvas: Canvas, layout: Layout) -> None:
-    """Draw the two stickers of a one-row German plate in its first gap."""
+    """Draw the two stickers of a one-row German plate in the first gap."""
     style = layout.lettering
     left, _, right, _ = writing_area(layout)
     row = layout.rows[0]

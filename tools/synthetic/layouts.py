@@ -1,24 +1,24 @@
-"""Plate layouts: sizes, colours, letters and number patterns by country.
+"""Defines plate layouts: sizes, colours, letters and number patterns by country.
 
-**No number belongs to a real vehicle.** Every pattern is well formed in its country, but every
-number that it generates is in a range that the country does not issue. By layout:
+**No number belongs to a real vehicle.** Every pattern is valid in its country, but generates only
+numbers in ranges that the country does not issue. By layout:
 
-- Germany: district codes end in J or X. No two-letter district does, except HX, which is not used.
+- Germany: district codes end in J or X, like no two-letter district but HX, which is not used.
 - United Kingdom: memory tags begin with J, T or U, which are not allocated to any office.
-- France: the series counts upwards from AA and has reached H; ours begin with T to Y.
-- Italy: likewise; the series has reached H, ours begin with S, T or V.
-- Spain: likewise; the series has reached N, ours begin with W to Z.
-- Netherlands: the last pair contains a vowel; ordinary series have had none since 1978.
-- Poland: TM, TP and TR; Świętokrzyskie has only one two-letter code, TK.
-- Romania: county codes that do not exist.
-- California: the 123ABC4 series follows 9ZZZ999 and starts from AAA; ours begin with V to Y.
-- Texas: the first letter is A, E or U; the general series has no vowels.
-- New York: the series has reached M; ours begin with V, W or X.
-- Brazil: YV to ZZ, far above the ranges that have been assigned to the states.
+- France: the series counts upwards from AA and has reached H. Our numbers begin with T to Y.
+- Italy: the series counts upwards and has reached H. Our numbers begin with S, T or V.
+- Spain: the series counts upwards and has reached N. Our numbers begin with W to Z.
+- Netherlands: the last pair contains a vowel. Ordinary series have had no vowels since 1978.
+- Poland: codes are TM, TP and TR. Świętokrzyskie has only one two-letter code, TK.
+- Romania: county codes do not exist.
+- California: the 123ABC4 series follows 9ZZZ999 and starts from AAA. Ours begin with V to Y.
+- Texas: the first letter is A, E or U. The general series has no vowels.
+- New York: the series has reached M. Our numbers begin with V, W or X.
+- Brazil: numbers are from YV to ZZ, far above the ranges that are assigned to the states.
 
-I, O and Q are never used. 0 is used only if the country's typeface distinguishes it from O, or if
-its position cannot contain an O. So the text is what a careful person reads. A coincidence with a
-personalised plate cannot be excluded; the rendered vehicle is not that one.
+I, O and Q are never used. 0 is used only if the country's typeface distinguishes 0 from O, or if
+the position cannot contain an O. So the text is what a careful person reads. A coincidence with a
+personalised plate cannot be excluded, but the rendered vehicle is a different one.
 """
 
 import csv
@@ -48,7 +48,7 @@ class Band(Enum):
 
 
 class Gap(Enum):
-    """The separator of two groups of characters."""
+    """The separator between two groups of characters."""
 
     SPACE = "space"
     DASH = "dash"
@@ -70,7 +70,7 @@ class Lettering:
 
 @dataclass(frozen=True)
 class Layout:
-    """One kind of plate of a country. `rows` contains the groups of each row, top row first."""
+    """A kind of plate of a country. `rows` contains the groups of each row, top row first."""
 
     code: str
     width_mm: float
@@ -99,14 +99,14 @@ _PLACES = {
     "S": "ABCDEFGHJKLMNPRSTUVWXYZ",
     "U": "ABCDEFGHJKLMNPRSTVWXYZ",
 }
-"""The characters that each character of a pattern represents; brackets contain literal ones."""
+"""The characters that each pattern character represents. Brackets contain literal characters."""
 
 _GAPS = {" ": Gap.SPACE, "-": Gap.DASH, "*": Gap.SEALS, ".": Gap.NOTHING}
 _GAP = re.compile(r"[ \-*.]")
 
 
 def _layout(row: dict[str, str]) -> Layout:
-    """Return the layout of a row of the table. In its pattern, ``/`` starts the second row."""
+    """Return the layout in a row of the table. In the pattern, ``/`` starts the second row."""
     height, width, pitch, gap = (
         float(row[name]) for name in ("letter_height", "letter_width", "pitch", "gap")
     )

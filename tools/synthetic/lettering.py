@@ -1,4 +1,4 @@
-"""Plate letters as ink masks, from the free fonts next to this module or from our own strokes."""
+"""Draws plate letters as ink masks, from the free fonts next to this module or our own strokes."""
 
 from enum import Enum
 from functools import lru_cache
@@ -14,15 +14,15 @@ from tools.synthetic.strokes import box_letter, slashed_letter, stroke_letter
 Mask = NDArray[np.float32]
 
 PIXELS_PER_MM = 2.0
-"""Resolution of rendered plates; a 520 mm plate is 1040 px wide."""
+"""Resolution of rendered plates. A 520 mm plate is 1040 px wide."""
 
 _FONTS = Path(__file__).parent / "fonts"
-# Large enough that a 90 mm letter at 4 px/mm is never enlarged.
+# Large enough so that a 90 mm letter at 4 px/mm is never enlarged.
 _DRAWING_SIZE_PX = 480
 
 
 class Face(Enum):
-    """A typeface of plates: a font file, or our own strokes."""
+    """A typeface for plates: a font file or our own strokes."""
 
     DIN = "OSP-DIN.ttf"
     ROAD_NARROW = "RG2014B.ttf"
@@ -44,7 +44,7 @@ _DRAWN = {
 def glyph_mask(face: Face, character: str) -> Mask:
     """Return the ink of one character, 0 (paper) to 1 (ink).
 
-    It is cropped to its bounds. Letters drawn with strokes have the full width of their cell.
+    The mask is cropped to the ink. Letters drawn with strokes have the full width of the cell.
     """
     if face in _DRAWN:
         return _DRAWN[face](character)
@@ -64,7 +64,7 @@ def natural_width(face: Face, character: str, height: float) -> float:
 
 
 def stamp(canvas: Mask, face: Face, character: str, box: tuple[float, float, float, float]) -> None:
-    """Draw one character into `canvas` (modified), stretched to box (left, top, width, height) px.
+    """Draw a character, stretched to `box` (left, top, width, height in px). Modifies `canvas`.
 
     The position is accurate to a fraction of a pixel, so that letters do not snap to the grid.
     """
@@ -83,7 +83,7 @@ def stamp(canvas: Mask, face: Face, character: str, box: tuple[float, float, flo
 def stamp_line(
     canvas: Mask, face: Face, text: str, centre_top: tuple[float, float], height: float
 ) -> None:
-    """Draw a centred line of small print (state or country name) into `canvas` (modified)."""
+    """Draw a centred line of small print (state or country name) on `canvas` (modified)."""
     spacing = height * 0.14
     widths = [height * 0.35 if c == " " else natural_width(face, c, height) for c in text]
     x = centre_top[0] - (sum(widths) + spacing * max(0, len(text) - 1)) / 2

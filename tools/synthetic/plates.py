@@ -1,4 +1,4 @@
-"""A rendered licence plate: image, text and layout."""
+"""Renders a licence plate: image, text and layout."""
 
 from dataclasses import dataclass
 
@@ -12,12 +12,12 @@ from tools.synthetic.lettering import PIXELS_PER_MM, Mask, natural_width, stamp
 from tools.synthetic.wear import emboss, weather
 
 Picture = NDArray[np.uint8]
-"""Height x width x 3, blue-green-red, 0 to 255."""
+"""Height x width x 3, in BGR order, 0 to 255."""
 
 Number = tuple[tuple[str, ...], ...]
 """The groups of a number, row by row."""
 
-# Not allowed on German or British plates; no plate contains them.
+# These texts are not allowed on German or British plates, so no plate contains them.
 _NEVER = ("SS", "KKK", "NSU", "IS", "HH88", "FCK")
 
 
@@ -25,8 +25,8 @@ _NEVER = ("SS", "KKK", "NSU", "IS", "HH88", "FCK")
 class Plate:
     """A rendered plate.
 
-    `image` is the plate seen from straight ahead, uint8 BGR; `alpha` is its rounded outline,
-    float32 0 to 1, with the same height and width; `text` is the ground truth, A-Z0-9.
+    `image` is the plate seen from straight ahead, uint8 BGR. `alpha` is the plate's rounded
+    outline, float32 0 to 1, of the same size. `text` is the ground truth, A-Z0-9.
     """
 
     layout: Layout
@@ -36,7 +36,7 @@ class Plate:
 
 
 def random_plate(rng: np.random.Generator, layout: Layout | None = None) -> Plate:
-    """Render a plate with a random number and wear and, if none is given, a random layout."""
+    """Render a plate with a random number and wear, and by default a random layout."""
     chosen = layout or LAYOUTS[int(rng.integers(len(LAYOUTS)))]
     while True:
         number = tuple(tuple(_fill(group, rng) for group in row) for row in chosen.rows)
@@ -50,7 +50,7 @@ def plate_with_text(layout: Layout, text: str, rng: np.random.Generator) -> Plat
     Raises ValueError if the text does not match the layout.
     """
     if not layout.matches(text):
-        raise ValueError(f"{text!r} is not a number of layout {layout.code}")
+        raise ValueError(f"{text!r} does not match layout {layout.code}")
     rest = iter(text)
     number = tuple(
         tuple("".join(next(rest) for _ in group) for group in row) for row in layout.rows
@@ -85,7 +85,7 @@ def _drawn(layout: Layout, number: Number, rng: np.random.Generator) -> Plate:
 
 
 def _framed(shape: tuple[int, int], inset_mm: float, radius_mm: float) -> Mask:
-    """Return a mask of a rectangle with rounded corners, 0 outside to 1 inside."""
+    """Return a mask of a rectangle with rounded corners, from 0 (outside) to 1 (inside)."""
     mask = np.zeros(shape, dtype=np.uint8)
     left = top = round(inset_mm * PIXELS_PER_MM)
     right, bottom = shape[1] - left - 1, shape[0] - top - 1

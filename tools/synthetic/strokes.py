@@ -1,7 +1,7 @@
-"""Letters with a uniform stroke in cells of equal width, like those of German and Mercosur plates.
+"""Draws letters with a uniform stroke in cells of equal width, as on German and Mercosur plates.
 
-They are our own design. Each letter is a few strokes, defined by the corners of their centre lines
-in millimetres of a 75 mm tall letter. Corners are rounded where the letter is round.
+The design is our own. Each letter is a few strokes, defined by the corners of the strokes' centre
+lines, in millimetres of a 75 mm tall letter. Corners are rounded where the letter is round.
 """
 
 from dataclasses import dataclass, replace
@@ -21,7 +21,7 @@ _MARGIN_MM = 14.0
 
 @dataclass(frozen=True)
 class _Stroke:
-    """A line through corners. `round_mm` rounds its inner corners, `closed` joins its ends."""
+    """A line through corners. `round_mm` rounds inner corners, and `closed` joins the ends."""
 
     corners: tuple[Spot, ...]
     round_mm: float = 0.0
@@ -30,7 +30,7 @@ class _Stroke:
 
 
 def stroke_letter(character: str) -> NDArray[np.float32]:
-    """Return the ink of A-Z or 0-9 in its full cell, 0 (paper) to 1 (ink).
+    """Return the ink of A-Z or 0-9 in the full cell, 0 (paper) to 1 (ink).
 
     Raises KeyError for any other character.
     """
@@ -38,9 +38,9 @@ def stroke_letter(character: str) -> NDArray[np.float32]:
 
 
 def box_letter(character: str) -> NDArray[np.float32]:
-    """Return the ink with nearly square corners, like Brazilian plates until 2018.
+    """Return the ink with nearly square corners, as on Brazilian plates until 2018.
 
-    O is nearly a box, and I a single stem.
+    O is nearly a box, and I is a single stem.
     """
     strokes = _BOX_LETTERS.get(character, _LETTERS[character])
     return _drawn(tuple(replace(s, round_mm=s.round_mm * _BOX_ROUND) for s in strokes), character)
@@ -111,7 +111,7 @@ def _bend(
     start = corner + back / np.linalg.norm(back) * reach[0]
     stop = corner + on / np.linalg.norm(on) * reach[1]
     turn = np.linspace(0, np.pi / 2, 13)[:, None]
-    # A quarter of an ellipse from start to stop, with the corner outside.
+    # Draw a quarter of an ellipse from start to stop, with the corner outside.
     return np.asarray(
         corner + (start - corner) * (1 - np.sin(turn)) + (stop - corner) * (1 - np.cos(turn))
     )

@@ -1,4 +1,4 @@
-"""Wear of a plate: relief, dirt, scratches, screws, uneven light; and random noise."""
+"""Adds wear to a plate: relief, dirt, scratches, screws, uneven light and random noise."""
 
 import cv2
 import numpy as np
@@ -10,7 +10,7 @@ Canvas = NDArray[np.float32]
 def cloud(
     shape: tuple[int, int], rng: np.random.Generator, coarse: int, octaves: int
 ) -> NDArray[np.float32]:
-    """Return smooth noise, 0 to 1, with `coarse` cells along the longer side plus finer octaves."""
+    """Return smooth noise (0 to 1) with `coarse` cells along the longer side and finer octaves."""
     height, width = shape
     total = np.zeros(shape, dtype=np.float32)
     weight, cells = 1.0, float(coarse)
@@ -25,9 +25,9 @@ def cloud(
 
 
 def emboss(canvas: Canvas, relief: NDArray[np.float32], scale: float) -> None:
-    """Shade raised letters and border as if lit from above (`canvas` is modified).
+    """Shade the raised letters and border as if lit from above. `canvas` is modified.
 
-    `relief` is 1 where the sheet is raised; `scale` is in px per mm.
+    `relief` is 1 where the sheet is raised. `scale` is in px per mm.
     """
     height = cv2.GaussianBlur(relief, (0, 0), 0.9 * scale)
     slope = cv2.Sobel(height, cv2.CV_32F, 0, 1, ksize=3)
@@ -37,9 +37,9 @@ def emboss(canvas: Canvas, relief: NDArray[np.float32], scale: float) -> None:
 
 
 def weather(canvas: Canvas, rng: np.random.Generator, *, screws: bool) -> None:
-    """Add typical wear to a plate (`canvas` is modified): most are clean, a few dirty.
+    """Add typical wear to a plate. Most plates are clean, and a few are dirty.
 
-    If `screws`, some get screws.
+    `canvas` is modified. If `screws`, some plates get screws.
     """
     dirt, fading, scratches = (float(part) for part in rng.beta(1.3, 4.0, 3))
     has_screws = rng.random() < 0.6

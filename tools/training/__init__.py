@@ -1,5 +1,5 @@
 """Trains the models in ``recognition/models``, with one command per step.
 
-Requires the extra ``train`` (torch, ultralytics) in a separate environment. No serving process
+Requires the ``train`` extra (torch, ultralytics) in a separate environment. No serving process
 imports this package.
 """

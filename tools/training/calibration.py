@@ -1,8 +1,8 @@
 """Calibrates the confidence of a reader: its accuracy at each mean character probability.
 
-``python -m tools.training.calibration --photos DIR --reader FILE.onnx`` fits it on the held-out
-training plates and writes it to the reader's card. Their boxes are moved as a detector's would be.
-The second reader is not used, because the confidence of the first one must also hold without it.
+``python -m tools.training.calibration --photos DIR --reader FILE.onnx`` fits a curve to held-out
+training plates and writes it to the reader's card. Boxes are moved to vary like a detector's boxes.
+The second reader is not used, because the first reader's confidence must also be valid without it.
 """
 
 import argparse
@@ -30,7 +30,7 @@ JITTERS = (0.0, 0.03)
 
 @dataclass(frozen=True)
 class Curve:
-    """sigmoid(slope × logit(x) + offset): monotone, and two parameters cannot overfit.
+    """sigmoid(slope × logit(x) + offset). It is monotone, and two parameters cannot overfit.
 
     **Source:** Platt, Probabilistic outputs for support vector machines, 1999.
     """
@@ -39,11 +39,11 @@ class Curve:
     offset: float
 
     def __call__(self, x: float) -> float:
-        """Return the confidence for a mean character probability, both 0–1."""
+        """Return the confidence for a mean character probability. Both are from 0 to 1."""
         return float(_sigmoid(self.slope * logit(np.array(x)) + self.offset))
 
     def as_card(self) -> Card:
-        """Return the curve as the card's table."""
+        """Return the curve as a table for the card."""
         x = [*KNOTS, *LAST_KNOTS]
         return {"method": "piecewise_linear", "x": x, "y": [round(self(v), 4) for v in x]}
 
@@ -65,9 +65,9 @@ def fit_logistic(
 ) -> tuple[float, ...]:
     """Return the maximum-likelihood weights of ``features`` (rows × weights) for the log odds.
 
-    Uses Newton's method with steps of at most 1. The targets are smoothed by one count each, as by
-    Platt. ``ridge`` is the cost of half the square of each weight; ``counts`` are the weights of
-    the rows, 1 by default.
+    Uses Newton's method with steps of at most 1. The targets are smoothed by one count each, as
+    Platt does. ``ridge`` is the cost of half the square of each weight. ``counts`` are the weights
+    of the rows, 1 by default.
     """
     counts = np.ones(len(right)) if counts is None else counts
     hits = float(counts @ np.array(right))
@@ -85,7 +85,7 @@ def fit_logistic(
 
 
 def logit(p: Floats) -> Floats:
-    """Return the log odds of probabilities, which are clipped near 0 and 1."""
+    """Return the log odds of probabilities, after clipping them near 0 and 1."""
     p = np.clip(p, EPSILON, 1 - EPSILON)
     return np.asarray(np.log(p / (1 - p)))
 
@@ -104,7 +104,7 @@ class Rated(NamedTuple):
 def rated(samples: list[Sample], reader: Reader, jitters: tuple[float, ...]) -> Iterator[Rated]:
     """Read all plates once for each of ``jitters``, with moved boxes.
 
-    A jitter is the standard deviation of an edge's move, as a fraction of the plate's size.
+    A jitter is the standard deviation of the movement of edges, as a fraction of the plate's size.
     """
     rng = np.random.default_rng(0)
     for jitter in jitters:
@@ -116,7 +116,7 @@ def rated(samples: list[Sample], reader: Reader, jitters: tuple[float, ...]) -> 
 
 
 def fitted(readings: list[Rated]) -> Curve:
-    """Return and print the curve from the mean character probability to the confidence."""
+    """Fit, print and return the curve from the mean character probability to the confidence."""
     right = [one.is_right for one in readings]
     curve = fit_curve([one.text.mean_probability for one in readings], right)
     print(f"calibration: {len(readings)} readings, correct {np.mean(right):.3f}, {curve}")

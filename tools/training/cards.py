@@ -1,6 +1,6 @@
 """Updates the model cards of ONNX files.
 
-``python -m tools.training.cards FILE.onnx ...`` writes each file's SHA-256 into its card.
+``python -m tools.training.cards FILE.onnx ...`` writes the SHA-256 of each file to its model card.
 """
 
 import argparse
@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 Card = dict[str, Any]
-"""A model card as it is in its file."""
+"""The content of a model card file."""
 
 
 def read_card(model: Path) -> Card:
@@ -27,7 +27,7 @@ def write_card(model: Path, card: Card) -> None:
 
 
 def change_cards(model: Path, changes: Card) -> None:
-    """Update fields in the card of an ONNX file, and in that of its GPU variant."""
+    """Update fields in the card of an ONNX file and in the card of the file's GPU variant."""
     twin = model.with_name(f"{model.stem}-float{model.suffix}")
     for one in filter(Path.exists, (model, twin)):
         write_card(one, read_card(one) | changes)

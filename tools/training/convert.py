@@ -28,7 +28,7 @@ def convert(checkpoint: Path, out: Path) -> None:
         if model.task != "detect":
             raise SystemExit(f"{checkpoint} is a model for {model.task}, not for detection")
         if isinstance(model.model, DetectionModel):
-            model.model.__class__ = DetectionModel  # ours train in bfloat16: export float32
+            model.model.__class__ = DetectionModel  # our models train in bfloat16; export float32
         written = model.export(format="onnx", opset=OPSET, dynamic=True, simplify=True)
         Path(written).replace(out)
 

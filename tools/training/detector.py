@@ -1,9 +1,9 @@
 """Trains the plate detector on a CPU, starting from YOLOv5n weights trained on COCO.
 
 ``python -m tools.training.detector train --photos DIR --labels labels.jsonl --start FILE
---work DIR`` starts, or resumes after an interruption; ``... export --weights last.pt --out FILE``
-writes the ONNX file. ``work/detector`` shows the progress: the loss of each epoch (``results.csv``)
-and some training batches (``train_batch*.jpg``).
+--work DIR`` starts training, or resumes it after an interruption. ``... export --weights last.pt
+--out FILE`` writes the ONNX file. ``work/detector`` shows the progress: the loss of each epoch
+(``results.csv``) and some training batches (``train_batch*.jpg``).
 """
 
 import argparse
@@ -36,7 +36,7 @@ from tools.training.photos import load_photos, read_image
 from tools.training.quantise import halve, quantise
 
 Batch = dict[str, Any]
-"""A batch of ultralytics' data loader: tensors and lists by name."""
+"""A batch from ultralytics' data loader: tensors and lists by name."""
 
 NAME, ARCHITECTURE = "detector", "yolov5n.yaml"
 OPSET = 17
@@ -48,26 +48,26 @@ PHOTO_CHANGES = (
     albumentations.RandomBrightnessContrast(brightness_limit=(-0.5, 0.2), p=0.2),
     albumentations.GaussNoise(std_range=(0.02, 0.12), p=0.12),
 )
-"""Effects of cameras that the photos lack: infrared, motion, compression, night."""
+"""Camera effects that the photos lack: infrared, motion, compression and night."""
 
 
 RATE, LAST_RATE_SHARE, WARM_UP_STEPS = 0.0008, 0.01, 100
 
 SCALE = (0.4, 2.1)
-"""Of a photo at the training size. Crops of 416 px from photos as the engine sees them (640 px
-wide) and from smaller and larger ones cost half as much as whole photos of 640 px."""
+"""Range of a photo's scale at the training size. Crops of 416 px from photos of the engine's width
+(640 px) and from smaller and larger photos cost half as much as whole photos of 640 px."""
 
 SIZE_PX, BATCH, FROZEN_LAYERS = 416, 8, 1
 SOME_PHOTOS = 96
-"""Number of photos that recover the normalisations of an exported file."""
+"""Number of photos with which the normalisations of an exported file are recovered."""
 
 TURN_DEGREES = 1.5
-"""Maximum rotation of a photo. Boxes stay level, so at 6 degrees the box of a wide plate is 40 %
-higher than the plate, and the detector learns that."""
+"""Maximum rotation of a photo. Boxes remain level, so at 6 degrees, the box of a wide plate is 40 %
+higher than the plate, and the detector learns such boxes."""
 
 
 class PlateTrainer(DetectionTrainer):
-    """ultralytics' trainer with settings tuned for CPUs: bfloat16, channels last, own threads."""
+    """ultralytics' trainer, tuned for CPUs: bfloat16, channels last and few threads."""
 
     start: Path | None = None
     threads = 2
@@ -75,7 +75,7 @@ class PlateTrainer(DetectionTrainer):
     rate = RATE
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
-        """As ultralytics' method."""
+        """Extends ultralytics' initialiser with a step counter and the start time."""
         super().__init__(*args, **kwargs)
         self.step, self.began = -1, time.monotonic()
 
@@ -91,18 +91,18 @@ class PlateTrainer(DetectionTrainer):
         return model.to(memory_format=torch.channels_last)
 
     def preprocess_batch(self, batch: Batch) -> Batch:
-        """As ultralytics' method, in channels-last order."""
+        """Prepare a batch like ultralytics' method, but in channels-last order."""
         batch = super().preprocess_batch(batch)
         batch["img"] = batch["img"].contiguous(memory_format=torch.channels_last)
         return batch
 
     def get_dataloader(self, *args: Any, **kwargs: Any) -> Any:
-        """As ultralytics' method, but prepare photos in a separate process even without a GPU."""
+        """Return ultralytics' loader, which prepares photos in a separate process even on CPUs."""
         self.args.workers = 1
         return super().get_dataloader(*args, **kwargs)
 
     def optimizer_step(self) -> None:
-        """Make a step at a rate that decays to its final value, even if the time is limited."""
+        """Make a step at a rate that decays to the final value, even if the time is limited."""
         self.step = self.step + 1 if self.step >= 0 else self.start_epoch * len(self.train_loader)
         done = (self.step + 1) / (self.epochs * len(self.train_loader))
         done = min(1.0, max(done, (time.monotonic() - self.began) / 60 / self.minutes))
@@ -112,14 +112,14 @@ class PlateTrainer(DetectionTrainer):
         self.stop: bool = self.stop or done >= 1.0
 
     def validate(self) -> tuple[Any, float]:
-        """Do nothing: ``platestream evaluate`` measures at the engine's image size."""
+        """Skip validation: ``platestream evaluate`` measures at the engine's image size."""
         return self.metrics, 0.0
 
     def final_eval(self) -> None:
-        """Do nothing, as ``validate``."""
+        """Skip the final validation, like ``validate``."""
 
     def save_model(self) -> bool:
-        """As ultralytics' method, but replace the checkpoint atomically."""
+        """Save like ultralytics' method, but replace the checkpoint atomically."""
         last: Path = self.wdir / "last.pt"
         self.last = last.with_suffix(".new")
         is_saved: bool = super().save_model()
@@ -127,7 +127,7 @@ class PlateTrainer(DetectionTrainer):
         return is_saved
 
     def plot_metrics(self) -> None:
-        """Do nothing: half of ultralytics' plot would be metrics that are not measured."""
+        """Plot nothing: half of ultralytics' plot would be metrics that are not measured."""
 
     def _setup_train(self) -> None:
         super()._setup_train()
@@ -135,13 +135,13 @@ class PlateTrainer(DetectionTrainer):
 
 
 def rate_at(highest: float, step: int, done: float) -> float:
-    """Return the rate after ``step`` steps, at the fraction ``done`` (0–1) of the training."""
+    """Return the rate after ``step`` steps, when a fraction ``done`` (0–1) of training is over."""
     share = LAST_RATE_SHARE + (1 - LAST_RATE_SHARE) * (1 + math.cos(math.pi * done)) / 2
     return highest * share * min(1.0, (step + 1) / WARM_UP_STEPS)
 
 
 def load_start(model: PlateModel, path: Path, photos: Path) -> None:
-    """Load the weights of an exported file, or those of an npz or checkpoint that fit.
+    """Load all weights of an exported file, or the matching weights of an npz or checkpoint.
 
     ``photos`` is the folder of the training photos.
     """
@@ -173,12 +173,12 @@ def epochs_of(checkpoint: Path) -> int:
     """Return the number of completed epochs of a checkpoint, or 0 if it does not exist."""
     if not checkpoint.exists():
         return 0
-    # ultralytics pickles whole networks; we created these ourselves.
+    # ultralytics pickles whole networks. We created these networks ourselves.
     return int(torch.load(checkpoint, weights_only=False)["epoch"]) + 1
 
 
 def train(args: argparse.Namespace) -> None:
-    """Prepare the data set once, then train or resume; do nothing if training is finished."""
+    """Prepare the data set once, then train or resume. Do nothing if training is finished."""
     args.work = args.work.resolve()  # ultralytics resolves relative paths against its own folder
     finished = args.work / NAME / "finished"
     last = args.work / NAME / "weights" / "last.pt"
@@ -225,7 +225,7 @@ def _settings(args: argparse.Namespace, data: Path) -> dict[str, Any]:
         "epochs": args.epochs,
         "imgsz": SIZE_PX,
         "batch": BATCH,
-        "nbs": BATCH,  # one optimiser step per batch: there is only time for few
+        "nbs": BATCH,  # one optimiser step per batch: there is little time
         "seed": args.seed,
         "freeze": FROZEN_LAYERS,
         "optimizer": "AdamW",
@@ -244,7 +244,7 @@ def _settings(args: argparse.Namespace, data: Path) -> dict[str, Any]:
         "cache": "ram",
         "amp": False,
         "plots": True,
-        "val": False,  # with a decaying rate the last epoch is the best
+        "val": False,  # with a decaying rate, the last epoch is the best
     }
 
 

@@ -18,29 +18,29 @@ from tools.training.staging import exchange_plates, floating_plates
 from tools.training.writing import add_writing, screen
 
 PLATE_FREE_SHARE = 0.3
-"""Fraction of photos from which a part without any plate is added as another photo."""
+"""Fraction of photos from which a part without plates is added as another photo."""
 
 WRITING_SHARE = 0.5
-"""Fraction of those parts with added signs, phone numbers and time stamps."""
+"""Fraction of parts without plates to which signs, phone numbers and time stamps are added."""
 
 EXCHANGED_SHARE = 0.2
-"""Fraction of photos that are repeated with rendered plates instead of their own."""
+"""Fraction of photos that are repeated with rendered plates instead of the photographed plates."""
 
 KEPT_BACK_PERCENT = 6
 """Percentage of training photos (by plate text) held out to fit the plate probability.
 
-They are a subset of those that the reader's training holds out, so the whole engine has not seen
-them.
+The photos are a subset of those that the reader's training holds out, so no model of the engine has
+been trained on them.
 """
 
 STEEP_SHARE = 0.2
 """Fraction of photos that are repeated as if seen at a steep angle from the side."""
 
 STEEP_WIDTHS, STEEP_SLOPES = (0.35, 0.75), (0.15, 0.55)
-"""Range of their relative width, and of the rise or fall in pixels for each pixel to the right."""
+"""Ranges of the relative width of steep copies, and of their rise or fall per horizontal pixel."""
 
 FEW_PHOTOS = 300
-"""A data set with fewer training photos is repeated: the large ones have little variety."""
+"""Number of training photos below which a data set is repeated: large sets have little variety."""
 
 PLATE_FREE_MIN_PX = 160
 JPEG_QUALITY = 92
@@ -48,7 +48,7 @@ JPEG_QUALITY = 92
 
 @dataclass(frozen=True)
 class Drawn:
-    """Number of rendered images: plates without a car, and screens (buttons, rows, columns)."""
+    """Numbers of rendered images: plates without a car, and screens (buttons, rows, columns)."""
 
     floating: int = 400
     screens: int = 300
@@ -99,7 +99,7 @@ def write_dataset(
 
 
 def write_others(others: Path, out: Path) -> None:
-    """Add a folder's JPEG images, which show no plate, to the training photos."""
+    """Add a folder's JPEG images, which show no plates, to the training photos."""
     for index, path in enumerate(sorted(others.glob("*.jpg"))):
         _write(out, "train", f"other_{index:05d}", read_image(path), ())
 
@@ -114,7 +114,7 @@ def write_description(out: Path) -> Path:
 
 
 def mask(image: Image, boxes: tuple[Box, ...]) -> Image:
-    """Return a copy of ``image`` in which ``boxes``, slightly enlarged, are illegible (blurred)."""
+    """Return a copy of ``image`` in which ``boxes``, slightly enlarged, are blurred."""
     image = image.copy()
     height, width = image.shape[:2]
     for box in boxes:
@@ -128,9 +128,9 @@ def mask(image: Image, boxes: tuple[Box, ...]) -> Image:
 def steep(
     image: Image, boxes: tuple[Box, ...], rng: np.random.Generator
 ) -> tuple[Image, tuple[Box, ...]]:
-    """Return ``image``, narrowed and slanted like a car's front seen from the side, and its boxes.
+    """Return ``image``, narrowed and slanted like a car's front seen from the side, and the boxes.
 
-    The boxes contain the whole slanted plates. In the photos, most plates are level.
+    The boxes contain the whole slanted plates. In most photos, plates are level.
     """
     height, width = image.shape[:2]
     narrow = rng.uniform(*STEEP_WIDTHS)

@@ -1,6 +1,6 @@
-"""The detector's network for training.
+"""Defines the detector's network for training.
 
-It is a separate module, because ultralytics' checkpoints refer to the class by its module.
+The network has a separate module, because ultralytics' checkpoints refer to the class by module.
 """
 
 from functools import partial
@@ -19,24 +19,24 @@ from ultralytics.utils.torch_utils import initialize_weights
 from tools.training.quantise import HALF
 
 HEAD_CHANNELS = 32
-"""Channels of each branch for boxes and scores. ultralytics' 64 are meant for many classes and took
-42 % of the network's arithmetic; with 32, the network takes four fifths of the time."""
+"""Channels of each branch for boxes and scores. ultralytics' 64 channels are meant for many classes
+and took 42 % of the network's arithmetic. With 32, the network takes four fifths of the time."""
 
 ACTIVATION = "torch.nn.Hardswish()"
-"""Close to SiLU, with which the starting weights were trained, but without its exponential. It is
-one operation instead of two, so that a runtime can fuse it with the convolution in 8 bits too."""
+"""Hardswish is close to SiLU, with which the starting weights were trained, but has no exponential.
+It is one operation instead of two, so that runtimes can also fuse it with 8-bit convolutions."""
 
 
 class PlateModel(DetectionModel):
     """YOLOv5's body with a narrow head and a cheap activation.
 
-    It computes in bfloat16 and the loss in float32, which is 2x faster on CPUs with bfloat16.
+    Computes in bfloat16 (2x faster on CPUs that support it), and the loss in float32.
     """
 
     def __init__(
         self, cfg: str | dict[str, Any], ch: int = 3, nc: int = 1, verbose: bool = False
     ) -> None:
-        """Build it from ultralytics' description of the layers, as a name or the file's content."""
+        """Build the network from ultralytics' layer description, given by name or as content."""
         layers = yaml_model_load(cfg) if isinstance(cfg, str) else cfg
         super().__init__({**layers, "activation": ACTIVATION}, ch=ch, nc=nc, verbose=verbose)
         head = self.model[-1]
@@ -47,7 +47,7 @@ class PlateModel(DetectionModel):
         head.bias_init()
 
     def predict(self, x: torch.Tensor, *args: Any, **kwargs: Any) -> Any:
-        """As ultralytics' method, with float32 results."""
+        """Predict like ultralytics' method, with float32 results."""
         with torch.autocast("cpu", torch.bfloat16, enabled=x.device.type == "cpu"):
             found = super().predict(x, *args, **kwargs)
         return _float32(found)
@@ -55,14 +55,14 @@ class PlateModel(DetectionModel):
 
 @torch.no_grad()
 def load_exported(model: PlateModel, path: Path, images: torch.Tensor) -> None:
-    """Load the weights of the network's own ONNX file, for further training.
+    """Load the weights from an ONNX file of this network, for further training.
 
-    In the file, each normalisation is fused with the convolution before it. It is recovered with
-    the mean and variance of ``images`` (N×3×H×W, RGB, 0–1) at that position, so that the network
-    computes the same as the file.
+    In the file, each normalisation is fused with the preceding convolution. The normalisation is
+    recovered with the mean and variance of ``images`` (N×3×H×W, RGB, 0–1) at that position, so that
+    the network computes the same results as the file.
 
     Raises:
-        ValueError, KeyError: the file is of another network, or its weights have 8 bits.
+        ValueError, KeyError: the file contains another network, or the weights have 8 bits.
     """
     arrays = {
         tensor.name.removesuffix(HALF): torch.from_numpy(
@@ -78,7 +78,7 @@ def load_exported(model: PlateModel, path: Path, images: torch.Tensor) -> None:
     known = {name: array for name, array in arrays.items() if name in model.state_dict()}
     missing = [n for n, _ in model.named_parameters() if n not in known and ".bn." not in n]
     if missing:
-        raise ValueError(f"{path} is not a file of this network: {missing[0]} is missing")
+        raise ValueError(f"{path} does not contain this network's weights: {missing[0]} is missing")
     model.load_state_dict(known, strict=False)
     model.eval()(images)
     for hook in hooks:
@@ -87,7 +87,7 @@ def load_exported(model: PlateModel, path: Path, images: torch.Tensor) -> None:
 
 
 def _take_out(bias: torch.Tensor, norm: nn.BatchNorm2d, inputs: tuple[torch.Tensor]) -> None:
-    """Set a normalisation so that its output is the sum of its inputs and ``bias``."""
+    """Set a normalisation so that the output is the sum of the inputs and ``bias``."""
     values = inputs[0].float()
     mean, variance = values.mean((0, 2, 3)), values.var((0, 2, 3))
     norm.running_mean.copy_(mean)

@@ -1,7 +1,7 @@
 """Augments crops of plates on the training device, a batch at a time.
 
-A CPU augments about 70 crops per second, a GPU thousands. Images are N×3×H×W float32 RGB, 0 to 255.
-Random numbers come from a generator of that device.
+A CPU augments about 70 crops per second, and a GPU thousands. Images are N×3×H×W float32 RGB, 0 to
+255. Random numbers come from a generator on the device.
 """
 
 import math
@@ -35,7 +35,7 @@ CANVAS_PX = (BOX_PX[0] + 2 * _LEFT, BOX_PX[1] + 2 * _TOP)
 
 _JITTER, _TURN_DEGREES, _MAX_TURN, _BENT = 0.035, 3.0, 8.0, 0.02
 _COARSE_GROUPS = 16
-"""Number of different widths of the coarse crops in a batch."""
+"""Number of different widths of coarse crops in a batch."""
 
 _LUMA = (
     (16, 11, 10, 16, 24, 40, 51, 61),
@@ -48,11 +48,11 @@ _LUMA = (
     (72, 92, 95, 98, 112, 100, 103, 99),
 )
 _CHROMA_CORNER = ((17, 18, 24, 47), (18, 21, 26, 66), (24, 26, 56, 99), (47, 66, 99, 99))
-"""**Source:** JPEG (ITU-T T.81), tables K.1 and K.2; outside the corner 99."""
+"""Outside this corner, values are 99. **Source:** JPEG (ITU-T T.81), tables K.1 and K.2."""
 
 
 def canvas(sample: Sample) -> Image:
-    """Return a plate with its surroundings, its box scaled to ``BOX_PX``; edges are repeated."""
+    """Return a plate in its surroundings with the box scaled to ``BOX_PX``. Edges are repeated."""
     left, top, right, bottom = sample.box
     corners = np.array([[left, top], [right, top], [left, bottom]], np.float32)
     goal = np.array(
@@ -76,7 +76,7 @@ class Canvases:
     def changed(
         self, chosen: torch.Tensor, size: tuple[int, int], generator: torch.Generator
     ) -> torch.Tensor:
-        """Return N×H×W×3 bytes of ``size`` (width, height), as with other cameras and light."""
+        """Return N×H×W×3 bytes of ``size`` (width, height), as if from other cameras and light."""
         change = _Change(self.images.device, generator)
         pixels = torch.stack([self.widths_px[chosen], self.heights_px[chosen]], -1)
         crops = change.warped(self.images[chosen], pixels, size)
@@ -103,7 +103,7 @@ class _Change:
     def warped(
         self, canvases: torch.Tensor, pixels: torch.Tensor, size: tuple[int, int]
     ) -> torch.Tensor:
-        """Return crops as a detector would give them, slightly rotated and bent."""
+        """Return crops like a detector's, slightly rotated and bent."""
         count = len(canvases)
         moves = self._normal(count, 4).clamp(-2, 2) * _JITTER
         low, high = moves[:, :2], 1 + moves[:, 2:]
@@ -131,7 +131,7 @@ class _Change:
         return cut.clamp(0, 255)
 
     def coarser(self, crops: torch.Tensor, pixels: torch.Tensor) -> torch.Tensor:
-        """Reduce some to the resolution of a plate of few pixels."""
+        """Reduce some crops to the resolution of a plate with few pixels."""
         changed, (height, width) = crops.clone(), crops.shape[2:]
         for part in self._some(len(crops), COARSE_SHARE).chunk(_COARSE_GROUPS):
             if not len(part):
@@ -150,7 +150,7 @@ class _Change:
         return changed
 
     def other_light(self, crops: torch.Tensor) -> torch.Tensor:
-        """Change contrast, brightness and colours; make some pale and some grey."""
+        """Change contrast, brightness and colours. Make some crops pale and some grey."""
         count = len(crops)
 
         def where(share: float, changed: torch.Tensor, crops: torch.Tensor) -> torch.Tensor:
@@ -167,7 +167,7 @@ class _Change:
         return crops.clamp(0, 255)
 
     def other_camera(self, crops: torch.Tensor) -> torch.Tensor:
-        """Add blur, motion blur, noise and JPEG artefacts to some."""
+        """Add blur, motion blur, noise and JPEG artefacts to some crops."""
         count = len(crops)
         some = self._some(count, 0.15)
         crops[some] = blurred(crops[some], self._between(len(some), (0.4, 1.5)), 9)
@@ -184,7 +184,7 @@ class _Change:
 
 
 def blurred(images: torch.Tensor, sigmas: torch.Tensor, side: int) -> torch.Tensor:
-    """Return the images, each blurred with its own Gaussian over ``side`` pixels."""
+    """Return the images, each blurred with a different Gaussian over ``side`` pixels."""
     if not len(images):
         return images
     count, channels, height, width = images.shape
@@ -200,7 +200,7 @@ def blurred(images: torch.Tensor, sigmas: torch.Tensor, side: int) -> torch.Tens
 
 
 def coded(images: torch.Tensor, qualities: torch.Tensor) -> torch.Tensor:
-    """Return the images with JPEG artefacts of these qualities (1 to 100) and 4:2:0 chroma."""
+    """Return the images with JPEG artefacts for ``qualities`` (1 to 100) and 4:2:0 chroma."""
     if not len(images):
         return images
     height, width = images.shape[2:]

@@ -1,8 +1,8 @@
 """Decorates rendered plates with backgrounds, stickers, frames and symbols.
 
-US plates have images behind the number, year stickers in their corners and dealer frames, more than
-the plates of any other country. A reader trained only on plain rendered plates takes them for
-letters.
+US plates have images behind the number, year stickers in the corners and dealer frames, more often
+than the plates of other countries. A reader trained only on plain rendered plates mistakes such
+decorations for letters.
 """
 
 import cv2
@@ -13,7 +13,7 @@ from tools.training.photos import Image, as_image
 
 FADED_SHARE, PICTURE_SHARE, MARK_SHARE, STICKER_SHARE, FRAME_SHARE = 0.5, 0.45, 0.45, 0.55, 0.4
 STACKED_SHARE = 0.35
-"""Fractions of plates with each decoration; for stacked letters, of plates with enough space."""
+"""Fractions of plates with each decoration (for stacked letters, of plates with enough space)."""
 
 STACKED_ROOM = 0.13
 """Free space next to the number that stacked letters need, as a fraction of the width."""
@@ -28,8 +28,8 @@ _FONT = cv2.FONT_HERSHEY_DUPLEX
 def dressed(front: Image, gap: float | None, rng: np.random.Generator, room: float = 0.0) -> Image:
     """Return the front of a plate (RGB) with decorations of US plates.
 
-    ``gap`` is the position of a gap for a symbol in the number, as a fraction of the width; None:
-    no gap. ``room`` is the fraction of the width that the number leaves free on either side.
+    ``gap`` is the position of a gap for a symbol in the number, as a fraction of the width, or None
+    if there is no gap. ``room`` is the fraction of the width that is free on either side.
     """
     front = front.copy()
     if rng.random() < FADED_SHARE:
@@ -71,7 +71,7 @@ def _pictured(front: Image, rng: np.random.Generator) -> Image:
 
 
 def _mark(front: Image, gap: float, rng: np.random.Generator) -> None:
-    """Draw a star, a fruit or a state's outline in the gap of the number."""
+    """Draw a star, a fruit or a state's outline in the gap in the number."""
     height, width = front.shape[:2]
     size = height * rng.uniform(0.06, 0.26)
     turn = rng.uniform(0, 2 * np.pi)
@@ -83,7 +83,7 @@ def _mark(front: Image, gap: float, rng: np.random.Generator) -> None:
 
 
 def _stacked(front: Image, room: float, rng: np.random.Generator) -> None:
-    """Draw two small stacked letters next to the number, which are not part of it."""
+    """Draw two small stacked letters, which are not part of the number, next to the number."""
     height, width = front.shape[:2]
     middle = room / 2 if rng.random() < 0.6 else 1 - room / 2
     ink = rng.uniform(10, 140, 3).tolist()
@@ -110,7 +110,7 @@ def _sticker(front: Image, at: tuple[float, float], rng: np.random.Generator) ->
 
 
 def _frame(front: Image, rng: np.random.Generator) -> None:
-    """Draw a dealer's frame: four bars, the upper and the lower one with a name."""
+    """Draw a dealer's frame: four bars, with a name on the upper and the lower bar."""
     height, width = front.shape[:2]
     metal = rng.uniform(150, 230) if rng.random() < 0.4 else rng.uniform(5, 50)
     colour = (metal + rng.normal(0, 6, 3)).clip(0, 255).tolist()

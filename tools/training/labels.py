@@ -1,7 +1,7 @@
-"""Completes labels: most photos have one plate boxed, and may show others.
+"""Completes labels: most photos have one boxed plate, but may show more plates.
 
-A published detector (the teacher) processes every photo. Its unlabelled detections with a high
-score become labels; those with a low score are masked, so they are neither plates nor background.
+A published detector (the teacher) processes every photo. Unlabelled detections with a high score
+become labels. Low-scoring detections are masked, so that they are neither plates nor background.
 ``python -m tools.training.labels --photos DIR --teacher FILE.onnx --out labels.jsonl``. Without a
 teacher, the existing boxes are used.
 """
@@ -19,14 +19,14 @@ from recognition.types import Box, Detection, iou
 from tools.training.photos import load_photos
 
 SURE, UNSURE = 0.5, 0.08
-"""Minimum teacher scores with which an unlabelled detection becomes a label, or is masked."""
+"""Minimum teacher scores at which an unlabelled detection becomes a label, or is masked."""
 
 SAME_PLATE_IOU = 0.25
 
 
 @dataclass(frozen=True)
 class Labels:
-    """The labels of one photo: ``plates`` are plates, ``masked`` is blurred."""
+    """The labels of a photo. ``plates`` are boxes of plates, and ``masked`` boxes are blurred."""
 
     photo: str
     plates: tuple[Box, ...]
@@ -34,7 +34,7 @@ class Labels:
 
 
 def complete(photo: Photo, finds: list[Detection]) -> Labels:
-    """Return the photo's own boxes and those that the teacher found in addition."""
+    """Return the photo's boxes, and the additional boxes that the teacher found."""
     own = tuple(p.box for p in photo.plates)
     other = [f for f in finds if not any(_same(f.box, box) for box in own)]
     sure = tuple(f.box for f in other if f.score >= SURE and not photo.exhaustive)
@@ -62,7 +62,7 @@ def load_teacher(args: argparse.Namespace) -> Detector:
     """Load the detector given on the command line.
 
     Raises:
-        MisconfiguredError: it is not a detector that the engine supports.
+        MisconfiguredError: the engine does not support the detector.
     """
     given = {
         "recognition_detector_model": args.teacher,
@@ -73,7 +73,7 @@ def load_teacher(args: argparse.Namespace) -> Detector:
 
 
 def finds_of(teacher: Detector, photo: Photo) -> list[Detection]:
-    """Return the teacher's detections, even uncertain ones, in pixels of the photo."""
+    """Return the teacher's detections, including uncertain detections, in pixels of the photo."""
     return teacher.search(decode_image(photo.path.read_bytes()), UNSURE)
 
 

@@ -1,8 +1,8 @@
-"""Images without a plate: half to train the detector, half to measure its errors.
+"""Splits images without plates: half train the detector, and half measure the detector's errors.
 
 ``python -m tools.training.other_pictures --others DIR --out DIR`` writes the images of the training
 half on which the configured detector finds something. ``--out`` must not exist, and is created only
-when it is complete.
+when all images are written.
 """
 
 import argparse
@@ -30,7 +30,7 @@ LEAST_PX, MAX_A_FOLDER = 100, 800
 
 
 class Half(IntEnum):
-    """Every second image, starting with the first or the second one.
+    """Every second image, starting with the first or the second image.
 
     The selection depends on all images in the folder, so the folder must not change between the
     detector's training and the fit of the plate probability.
@@ -46,9 +46,9 @@ def half_of(folder: Path, half: Half) -> Iterator[BgrImage]:
 
 
 def pictures(folder: Path) -> Iterator[BgrImage]:
-    """Yield the JPEG and PNG images in a folder, similar ones only once.
+    """Yield the JPEG and PNG images in a folder, without similar images.
 
-    They are in pseudo-random order, with a limited number from each of its folders.
+    Images are in pseudo-random order. The number of images from each subfolder is limited.
     """
     paths = [p for p in folder.rglob("*") if p.suffix.lower() in (".jpg", ".jpeg", ".png")]
     taken, seen = Counter[tuple[str, ...]](), set[bytes]()
@@ -68,9 +68,9 @@ def pictures(folder: Path) -> Iterator[BgrImage]:
 
 
 def write_found(folder: Path, detector: Detector, out: Path) -> int:
-    """Write the images on which the detector finds something, as JPEG; return their number.
+    """Write the images on which the detector finds something, as JPEG. Return the number of images.
 
-    The folder gets its name at the end, so an interrupted run starts from scratch.
+    The folder gets its final name at the end, so an interrupted run starts from scratch.
     """
     fresh = out.with_name(out.name + ".new")
     shutil.rmtree(fresh, ignore_errors=True)

@@ -1,4 +1,4 @@
-"""Photos for training the models."""
+"""Loads the photos for training the models."""
 
 from pathlib import Path
 from typing import Any
@@ -19,7 +19,7 @@ def load_photos(folder: Path, split: str) -> list[Photo]:
 
 
 def as_image(values: npt.NDArray[Any]) -> Image:
-    """Return values from 0 to 255 as uint8. OpenCV's types do not specify what it returns."""
+    """Return values from 0 to 255 as uint8. OpenCV's types do not specify the return type."""
     return np.asarray(values, dtype=np.uint8)
 
 

@@ -2,12 +2,12 @@
 
     python -m tools.training.plate_chance --photos DIR --labels labels.jsonl --others DIR
 
-Signs, adverts and buttons are sometimes detected, and read with the same confidence as plates. This
-uses the engine with a low detection threshold, so that uncertain detections count too. Plates are
-those of photos with a plate held out from the readers, unchanged, small, close and rotated. Not
-plates are detections on training photos that overlap neither a label nor a doubtful plate, and all
-detections on images without a plate that the detector was not trained on (``other_pictures``). Both
-have half the weight of the views of plates.
+Signs, adverts and buttons are sometimes detected, and read with the same confidence as plates. The
+engine runs with a low detection threshold, so that uncertain detections count too. The positives
+are plates in photos with a plate held out from the readers: unchanged, small, close and rotated.
+The negatives are detections on training photos that overlap neither a label nor a doubtful plate,
+and all detections on images without plates on which the detector was not trained
+(``other_pictures``). Each kind of negative has half the weight of the views of plates.
 """
 
 import argparse
@@ -37,25 +37,25 @@ from tools.training.photos import as_image, load_photos
 from tools.training.reader_data import is_held_out
 
 MEETS_IOU, IS_IOU = 0.1, 0.3
-"""IoU below which boxes are separate, and from which they are the same plate."""
+"""IoU below which boxes are separate, and IoU from which boxes are of the same plate."""
 
 OTHERS_COUNT = 0.5
-"""Weight of all detections next to plates, and of all on images without one, relative to as many
-views of plates. A higher weight means fewer false plates, but a lower confidence of real ones
-(HISTORY.md). Also, some detections next to plates are unlabelled plates."""
+"""Weight of all detections next to plates, and of all detections on images without plates, relative
+to the views of plates. A higher weight means fewer false plates, but a lower confidence of real
+plates (HISTORY.md). Also, some detections next to plates are unlabelled plates."""
 
 LEAST_SCORE, LEAST_CHARACTERS = 0.02, 2
-"""Below the default thresholds, because settings can lower them."""
+"""These are below the default thresholds, because settings can lower thresholds."""
 
 RIDGE = 0.3
 """Keeps the weights of rare features, such as texts of three characters, near 0."""
 
 SMALLER, AROUND, DEGREES = (0.4, 0.7), (0.03, 0.08, 0.15, 0.3, 0.5, 1.0), 8.0
-"""Of the views: relative size, margin as a fraction of the plate's width, rotation in degrees."""
+"""Views: relative sizes, margins as fractions of the plate's width, and rotation in degrees."""
 
 
 class View(NamedTuple):
-    """An image and the boxes of its plates."""
+    """An image, and the boxes of the plates in the image."""
 
     image: BgrImage
     plates: tuple[Box, ...]
@@ -75,7 +75,7 @@ class FeatureFinder:
     def __init__(self, settings: RecognizerSettings) -> None:
         """Load the configured models."""
         detector = Detector.load(settings)
-        detector.plate_probability_card = None  # the new fit must not depend on the last one
+        detector.plate_probability_card = None  # the new fit must not depend on the last fit
         self._reader = Reader.load(settings)
         self._engine = Recognizer(settings, (detector, self._reader))
 
@@ -108,7 +108,7 @@ def views(image: BgrImage, plates: tuple[Box, ...], rng: np.random.Generator) ->
 def of_plates(
     photo: Photo, finder: FeatureFinder, rng: np.random.Generator
 ) -> list[list[PlateFeatures]]:
-    """Return the detections of a photo's plates in each view; none if no plate is held out."""
+    """Return the detections of a photo's plates in each view, if a plate is held out."""
     certain = [p.text for p in photo.plates if p.text and not p.uncertain]
     if not any(map(is_held_out, certain)):
         return []
@@ -131,7 +131,7 @@ def of_no_plates(photo: Photo, labels: Labels, finder: FeatureFinder) -> list[Pl
 
 
 def counted(found: list[list[PlateFeatures]], are_plates: bool, weight: float) -> list[Row]:
-    """Return the detections on images as rows of one kind and weight."""
+    """Return the detections on images as rows of the same kind and weight."""
     return [Row(signs, are_plates, weight) for picture in found for signs in picture]
 
 
@@ -181,7 +181,7 @@ def _scaled(box: Box, scale: float) -> Box:
 
 
 def _turned(box: Box, turn: npt.NDArray[np.floating]) -> Box:
-    """Return the level box around a rotated box."""
+    """Return the axis-parallel box around a rotated box."""
     left, top, right, bottom = box
     corners = np.array([(x, y, 1.0) for x in (left, right) for y in (top, bottom)]) @ turn.T
     (left, top), (right, bottom) = corners.min(axis=0), corners.max(axis=0)

@@ -2,8 +2,8 @@
 
 ``python -m tools.training.reader --photos DIR --more DIR --start FILE.onnx --card
 FILE.json --out FILE.onnx`` trains on photographed plates, on the same plates with swapped
-characters (``swapped_characters``) and on rendered ones. It writes the mean of the weights of the
-last steps, and prints the results on held-out plates during training.
+characters (``swapped_characters``) and on rendered plates. It writes the mean weights of the last
+steps, and prints the results on held-out plates during training.
 """
 
 import argparse
@@ -47,21 +47,21 @@ WARM_UP_STEPS, LOSS_EVERY, CHECKS = 60, 20, 4
 LABEL_SMOOTHING = 0.04
 REGION_WEIGHT = 0.3
 TAUGHT_PART = 4
-"""The starting network computes the regions of one in this many crops of each batch."""
+"""The starting network computes the regions of one in ``TAUGHT_PART`` crops of each batch."""
 
 VAL_JITTER = (0.0, 0.03, 0.03)
-"""Standard deviations of the box moves in validation: each plate is read once with each."""
+"""Standard deviations of box movements in validation. Each plate is read once with each value."""
 
 ZERO = str.maketrans("O", "0")
 DRAWN_AT_ONCE, BRAZIL_ONE_IN = 160, 6
-"""One in ``BRAZIL_ONE_IN`` rendered plates is of Brazil, whose O and 0 differ least."""
+"""One in ``BRAZIL_ONE_IN`` rendered plates is Brazilian, because its O and 0 differ least."""
 
 Places = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True)
 class ReaderFormat:
-    """The reader's input and output format, from its card."""
+    """The reader's input and output format, from the model card."""
 
     size: tuple[int, int]
     margins: tuple[float, float]
@@ -79,11 +79,11 @@ class ReaderFormat:
 
 
 Batch = tuple[torch.Tensor, torch.Tensor, torch.Tensor]
-"""N×H×W×3 bytes, the N×slots classes, and the crops whose labels also use 0 for O."""
+"""N×H×W×3 bytes, N×slots classes, and the crops whose labels also use 0 for O."""
 
 
 class Shares(NamedTuple):
-    """Fractions of rendered crops, and of photographed ones whose characters may be swapped."""
+    """Fractions of rendered crops, and of photographed crops whose characters may be swapped."""
 
     drawn: float
     swapped: float
@@ -91,14 +91,14 @@ class Shares(NamedTuple):
 
 @dataclass(frozen=True)
 class Learnt:
-    """Training samples: groups of a plate and its variants by swapping, and rendered plates."""
+    """Training samples: groups of a plate and its swapped variants, and rendered plates."""
 
     groups: list[list[Sample]]
     drawn: list[Sample]
 
     @property
     def samples(self) -> list[Sample]:
-        """All samples, by group; rendered ones last."""
+        """All samples by group, followed by rendered samples."""
         return [*chain.from_iterable(self.groups), *self.drawn]
 
     @cached_property
@@ -126,7 +126,7 @@ def gather(args: argparse.Namespace, slots: int) -> Learnt:
     photos = load_samples(args.photos, "train", slots, lone=True)
     photos = [one for one in photos if not one.held_out]
     photos += more_samples(args.more, slots, held_out=False)
-    # Spawned, because a fork of a process with running threads of a runtime would hang.
+    # Spawn processes, because a fork of a process with running runtime threads would hang.
     afresh = multiprocessing.get_context("spawn")
     with ProcessPoolExecutor(args.workers, mp_context=afresh) as pool:
         parts = range(args.drawn // DRAWN_AT_ONCE)
@@ -173,7 +173,7 @@ def texts_of(slots: torch.Tensor, shape: ReaderFormat) -> list[str]:
 def validation_crops(
     samples: list[Sample], shape: ReaderFormat
 ) -> tuple[list[Image], list[Sample]]:
-    """Return the same crops every time, with their samples: each plate once per ``VAL_JITTER``."""
+    """Return the same crops every time, with their samples: each plate once per jitter."""
     rng = np.random.default_rng(0)
     crops = [plain_crop(s, shape.margins, j, rng) for j in VAL_JITTER for s in samples]
     return [as_image(cv2.resize(c, shape.size)) for c in crops], samples * len(VAL_JITTER)
@@ -183,7 +183,7 @@ def validation_crops(
 def read_all(
     network: torch.nn.Module, crops: list[Image], shape: ReaderFormat, device: str
 ) -> list[str]:
-    """Return the texts that the network on ``device`` reads in crops of its size, in order."""
+    """Return the texts that the network on ``device`` reads in crops, in order."""
     batches = (np.stack(crops[start : start + 64]) for start in range(0, len(crops), 64))
     read = (texts_of(network(torch.from_numpy(one).to(device))[0], shape) for one in batches)
     return [text for texts in read for text in texts]
@@ -192,7 +192,7 @@ def read_all(
 def loss_of(
     network: torch.nn.Module, teacher: torch.nn.Module, batch: Batch, alphabet: str
 ) -> torch.Tensor:
-    """Return the cross entropy of the slots, and of the region against the starting network."""
+    """Return the cross entropy of the slots, and of the regions against the starting network."""
     images, classes, alike = batch
     with torch.autocast(images.device.type, torch.bfloat16):
         plate, region = (output.float() for output in network(images))
@@ -209,7 +209,7 @@ def loss_of(
 
 
 class Run:
-    """The network on its device, and its training data."""
+    """A network on its device, with the training data."""
 
     def __init__(self, args: argparse.Namespace, shape: ReaderFormat) -> None:
         """Load, swap and render the plates, then load the network."""
@@ -239,7 +239,7 @@ class Run:
         print(f"{len(samples)} plates, {len(self.learnt.drawn)} rendered", flush=True)
 
     def train(self) -> None:
-        """Train for the given minutes, with a decaying learning rate."""
+        """Train for the given number of minutes, with a decaying learning rate."""
         args, step = self.args, 0
         optimizer = torch.optim.AdamW(self.weights.values(), lr=args.rate, weight_decay=0.0)
         rng = np.random.default_rng(args.seed)
@@ -267,7 +267,7 @@ class Run:
         print(f"{step} steps of {args.batch} crops, {self._read()}", flush=True)
 
     def write(self, out: Path) -> None:
-        """Write the mean of the weights."""
+        """Write the mean weights."""
         write_onnx(self.args.start, {name: one.cpu() for name, one in self.average.items()}, out)
 
     def _loss(self, rng: np.random.Generator, generator: torch.Generator) -> torch.Tensor:

@@ -1,8 +1,8 @@
-"""Plates for the reader, cropped with their surroundings.
+"""Loads plates for the reader, cropped with their surroundings.
 
-They come from photos, from crops in the same folder, and from a second folder of crops (``more``),
-whose ``crops.jsonl`` has one crop per line: ``image``, ``text``, ``uncertain``, ``region`` and
-``synthetic`` (rendered). US texts in it use 0 for both O and 0.
+Plates come from photos, from crops in the same folder, and from a second folder of crops
+(``more``), whose ``crops.jsonl`` has one crop per line: ``image``, ``text``, ``uncertain``,
+``region`` and ``synthetic`` (rendered). US texts in that file use 0 for both O and 0.
 """
 
 import json
@@ -21,35 +21,35 @@ from recognition.types import Box, grown
 from tools.training.photos import Image, load_photos, read_image
 
 CONTEXT = 0.35
-"""Margin of the photo around a plate, as a fraction of its size, so that boxes can be moved."""
+"""Margin around a plate, as a fraction of the plate's size, so that boxes can be moved."""
 
 COARSE_SHARE, COARSE_PX = 0.5, (28, 110)
-"""Fraction of crops with a reduced resolution, and the plate's width in pixels in these."""
+"""Fraction of crops with a reduced resolution, and range of the plate width in these, in pixels."""
 
 SENSOR_SHARE, SENSOR_BLUR_PX, JPEG_SHARE, JPEG_QUALITY = 0.5, (0.4, 0.9), 0.5, (60, 80)
-"""Fractions of coarse crops with sensor blur and JPEG artefacts, applied at the low resolution."""
+"""Fractions of coarse crops with sensor blur and JPEG artefacts, applied at low resolution."""
 
 MARGIN_X, MARGIN_Y = (0.0, 0.06), (0.01, 0.14)
-"""Margins of the crops: a range around those of both crops that the engine uses."""
+"""Margins of the crops: ranges around the margins of both crops that the engine uses."""
 
 PALE_SHARE = 0.15
-"""Fraction of crops with low contrast: dirt, glare or haze leave a seventh to a half of it."""
+"""Fraction of crops whose contrast dirt, glare or haze reduces to between a seventh and a half."""
 
 HOLD_OUT_PERCENT, MORE_HOLD_OUT_PERCENT = 12, 20
-"""Percentage of held-out training plates (by text); in the second folder, these and more."""
+"""Percentages of held-out texts: among photos, and (including the former) in the second folder."""
 
 ALIKE_REGIONS = "us-"
 """Prefix of the regions whose texts use 0 for both O and 0."""
 
 WEIGHTS = {"lone": 0.25, "drawn": 0.4}
-"""Weights of groups that consist of one country, which would otherwise dominate the others."""
+"""Weights of groups of a single country, which would otherwise dominate the other groups."""
 
 
 @dataclass(frozen=True)
 class Sample:
     """A plate with its surroundings. ``box`` is the plate in pixels of ``image``.
 
-    ``alike``: its label uses 0 for both O and 0, so both are correct.
+    ``alike``: the label uses 0 for both O and 0, so both readings are correct.
     """
 
     image: Image
@@ -60,12 +60,12 @@ class Sample:
 
     @property
     def held_out(self) -> bool:
-        """Whether the plate is held out; the same for every photo of it."""
+        """Whether the plate is held out, which is the same for every photo of the plate."""
         return is_held_out(self.text)
 
 
 def is_held_out(text: str) -> bool:
-    """Return whether a training plate with this text is held out: no reader is trained on it."""
+    """Return whether a training plate with this text is held out from the training of readers."""
     return zlib.crc32(text.encode()) % 100 < HOLD_OUT_PERCENT
 
 
@@ -90,7 +90,7 @@ def load_samples(folder: Path, split: str, slots: int, lone: bool) -> list[Sampl
 
 
 def whole_crop(image: Image, text: str, group: str, *, alike: bool = False) -> Sample:
-    """Return a plate that fills its image."""
+    """Return a sample whose plate fills the whole image."""
     height, width = image.shape[:2]
     return Sample(image, (0.0, 0.0, float(width), float(height)), text, group, alike)
 
@@ -101,9 +101,9 @@ def load_held_out(folder: Path, slots: int) -> list[Sample]:
 
 
 def more_samples(folder: Path | None, slots: int, *, held_out: bool) -> list[Sample]:
-    """Return training plates, or held-out photographed ones, of at most ``slots`` characters.
+    """Return training plates, or held-out photographed plates, of at most ``slots`` characters.
 
-    Without a folder, the list is empty.
+    The list is empty if ``folder`` is None.
     """
     lines = (folder / "crops.jsonl").read_text().splitlines() if folder else []
     samples = []
@@ -130,7 +130,7 @@ def sampling_weights(samples: list[Sample]) -> npt.NDArray[np.float64]:
 def plain_crop(
     sample: Sample, margins: tuple[float, float], jitter: float, rng: np.random.Generator
 ) -> Image:
-    """Return the crop of a box as a detector would give it: its edges moved by ``jitter``."""
+    """Return the crop of a box like a detector's, with edges moved by ``jitter``."""
     height, width = sample.image.shape[:2]
     return cut(sample.image, grown(moved(sample.box, jitter, rng), *margins, width, height))
 
@@ -150,7 +150,7 @@ def _with_context(image: Image, box: Box, text: str, group: str) -> Sample:
 
 
 def moved(box: Box, jitter: float, rng: np.random.Generator) -> Box:
-    """Return the box with its edges moved by ``jitter`` (standard deviation, as a fraction)."""
+    """Return the box with edges moved by ``jitter`` (standard deviation, as a fraction)."""
     width, height = box[2] - box[0], box[3] - box[1]
     d = np.clip(rng.normal(0, 1, 4), -2, 2) * jitter
     return (

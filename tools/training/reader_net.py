@@ -1,6 +1,6 @@
 """Converts the published reader's graph to a trainable network, and back to an ONNX file.
 
-The graph is not changed: training only changes the values of its weights.
+Training does not change the graph, only the values of the weights.
 """
 
 from collections.abc import Iterator
@@ -16,7 +16,7 @@ OPSET = 17
 
 
 def load_network(path: Path) -> tuple[torch.nn.Module, dict[str, torch.nn.Parameter]]:
-    """Return the network of an ONNX file and its trainable weights by ONNX initialiser name.
+    """Return the network in an ONNX file, and the trainable weights by ONNX initialiser name.
 
     The network maps N×3-channel uint8-valued images to (slot probabilities, region probabilities).
     """
@@ -44,7 +44,7 @@ def load_network(path: Path) -> tuple[torch.nn.Module, dict[str, torch.nn.Parame
 
 
 def write_onnx(start: Path, weights: dict[str, torch.Tensor], out: Path) -> None:
-    """Write the graph of ``start`` with ``weights`` instead of its own."""
+    """Write the graph of ``start`` with its weights replaced by ``weights``."""
     model = onnx.load(start)
     for initialiser in model.graph.initializer:
         if initialiser.name in weights:
@@ -59,7 +59,7 @@ def write_onnx(start: Path, weights: dict[str, torch.Tensor], out: Path) -> None
 def with_alike(logs: torch.Tensor, alike: torch.Tensor, zero: int, letter: int) -> torch.Tensor:
     """Return N×slots×classes log probabilities, with O added to 0 where labels use 0 for both.
 
-    ``alike`` selects these of the N crops; ``zero`` and ``letter`` are the classes.
+    ``alike`` selects those crops out of N. ``zero`` and ``letter`` are the classes of 0 and O.
     """
     both = torch.logaddexp(logs[..., zero], logs[..., letter])
     merged = logs.clone()
@@ -68,7 +68,7 @@ def with_alike(logs: torch.Tensor, alike: torch.Tensor, zero: int, letter: int) 
 
 
 def _is_learnt(name: str) -> bool:
-    """Return whether a float initialiser is trained; others are pooling filters and constants."""
+    """Return whether a float initialiser is trained. Pooling filters and constants are not."""
     return "const_fold" not in name and not name.endswith("Cast/x:0")
 
 

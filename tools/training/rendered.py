@@ -1,4 +1,4 @@
-"""Rendered plates as training samples, with layouts that the photos lack and all characters."""
+"""Renders plates as training samples, with all characters and layouts that the photos lack."""
 
 import cv2
 import numpy as np
@@ -14,13 +14,13 @@ from tools.training.reader_data import CONTEXT, Sample
 PLATE_WIDTH_PX = (70, 260)
 
 TINTED_SHARE = 0.4
-"""Fraction of plates with an uneven background, like the images on US plates."""
+"""Fraction of plates with an uneven background, like the background images of US plates."""
 
 
 def render_samples(
     count: int, slots: int, seed: int, country: Country | None = None
 ) -> list[Sample]:
-    """Return up to ``count`` plates of at most ``slots`` characters, of ``country`` or of all."""
+    """Return up to ``count`` plates of a country (default: any) with up to ``slots`` characters."""
     rng = np.random.default_rng(seed)
     plates = (random_plate(rng, random_layout(rng, country)) for _ in range(count))
     return [mounted(plate, rng) for plate in plates if len(plate.text) <= slots]
@@ -56,7 +56,7 @@ def _gap(layout: Layout) -> float | None:
 
 
 def _room(layout: Layout) -> float:
-    """Return the free space on each side of a one-row number, as a fraction of the width."""
+    """Return the free space on each side of a one-row number, as a fraction of plate width."""
     if len(layout.rows) != 1:
         return 0.0
     return max(0.0, (1 - _number_mm(layout) / layout.width_mm) / 2)

@@ -13,22 +13,22 @@ from tools.training.photos import Image, as_image
 from tools.training.writing import add_writing, triple, two_colours
 
 SMALLEST_PX = 24
-"""Narrower plates are not replaced, because their layout is not visible."""
+"""Minimum width of replaced plates. The layout of narrower plates is not visible."""
 
 GROUND_WIDTH, GROUND_HEIGHT = 640, (360, 641)
 FLOATING_WIDTHS = (40, 280)
-"""All plates in such an image have the same width, except tall ones."""
+"""Range of the width of plates without a car. All but tall plates in an image have equal widths."""
 
 MAX_FLOATING = 25
 
 MADE_TO_ORDER_SHARE = 0.12
-"""Fraction of rendered plates whose background is much larger than their lettering."""
+"""Fraction of rendered plates whose background is much larger than the lettering."""
 
 LARGER_GROUND = (1.1, 2.0), (1.0, 1.7)
-"""Factors for the width and height of such a plate's background."""
+"""Factors for the background's width and height on made-to-order plates."""
 
 LEAST_CONTRAST = 60
-"""Minimum contrast of such a plate's background and letters, in grey levels."""
+"""Minimum contrast between background and letters of made-to-order plates, in grey levels."""
 
 GREATEST_ASPECT = 6.5
 CORNER_SHIFT = 0.03
@@ -36,14 +36,14 @@ CORNER_SHIFT = 0.03
 
 @dataclass(frozen=True)
 class Staged:
-    """A changed photo and the boxes of all its plates."""
+    """A changed photo, and the boxes of all plates in the photo."""
 
     image: Image
     plates: tuple[Box, ...]
 
 
 def exchange_plates(image: Image, plates: tuple[Box, ...], rng: np.random.Generator) -> Staged:
-    """Replace each wide enough plate of a photo with a rendered one in the photo's light."""
+    """Replace each wide enough plate in a photo with a rendered plate in the photo's light."""
     image, boxes = image.copy(), []
     for box in plates:
         wide = box[2] - box[0] >= SMALLEST_PX and box[2] - box[0] < GREATEST_ASPECT * _height(box)
@@ -54,8 +54,8 @@ def exchange_plates(image: Image, plates: tuple[Box, ...], rng: np.random.Genera
 def floating_plates(rng: np.random.Generator) -> Staged:
     """Return rendered plates on a plain background without a car, half of the time with text.
 
-    Some cameras only see bumpers. Also, the detector must not distinguish plates from signs only by
-    the car.
+    Some cameras only see bumpers. Also, the car must not be the only feature by which the detector
+    distinguishes plates from signs.
     """
     height = int(rng.integers(*GROUND_HEIGHT))
     image, boxes = _ground(GROUND_WIDTH, height, rng), []
@@ -90,7 +90,7 @@ def _ground(width: int, height: int, rng: np.random.Generator) -> Image:
 
 
 def made_to_order(rng: np.random.Generator) -> Plate:
-    """Return a plate without a country's marks, with a larger background than necessary."""
+    """Return a plate without a country's marks, on a larger background than necessary."""
     layout = LAYOUTS[int(rng.integers(len(LAYOUTS)))]
     ink, ground = _colours_apart(rng)
     sides = [rng.uniform(*times) for times in LARGER_GROUND]
@@ -115,7 +115,7 @@ def _unmarked(gap: Gap) -> Gap:
 
 
 def _colours_apart(rng: np.random.Generator) -> tuple[Colour, Colour]:
-    """Return two colours that also differ in grey."""
+    """Return two colours that also differ in brightness."""
     while True:
         one, other = two_colours(rng)
         if abs(float(one.max()) - float(other.max())) >= LEAST_CONTRAST:
@@ -149,14 +149,14 @@ def _exchange(image: Image, box: Box, rng: np.random.Generator) -> Box:
 
 
 def _wipe(image: Image, box: Box) -> None:
-    """Blur the old plate, because the new one may not cover all of it."""
+    """Blur the old plate, because the new plate may not cover all of it."""
     x1, y1, x2, y2 = (max(0, round(v)) for v in box)
     part = image[y1:y2, x1:x2]
     part[:] = cv2.blur(part, (max(3, x2 - x1), max(3, (y2 - y1) // 2)))
 
 
 def _corners(box: Box, plate: Plate, rng: np.random.Generator) -> np.ndarray:
-    """Return the plate's corners, centred on the old plate and covering it if possible."""
+    """Return corners for the plate, centred on the old plate and covering it if possible."""
     aspect = plate.image.shape[1] / plate.image.shape[0]
     width, height = box[2] - box[0], _height(box)
     width = max(width, min(height * aspect, 1.3 * width)) * rng.uniform(1.0, 1.06)
@@ -169,7 +169,7 @@ def _corners(box: Box, plate: Plate, rng: np.random.Generator) -> np.ndarray:
 
 
 def _seen(plate: Plate, corners: np.ndarray, size: tuple[int, int]) -> tuple[Image, np.ndarray]:
-    # Halved until it is near its final size: directly warping a much larger image would alias.
+    # Halve the image until it is near the final size: warping a much larger image would alias.
     front, alpha = plate.image[..., ::-1], plate.alpha
     while front.shape[1] > 2.5 * size[0]:
         half = (front.shape[1] // 2, front.shape[0] // 2)

@@ -1,9 +1,9 @@
-"""Photographed plates with swapped characters: new numbers with real letters, light and dirt.
+"""Swaps characters on photographed plates: new numbers with real letters, light and dirt.
 
 A reader that is trained repeatedly on the same few thousand photographed plates memorises their
-numbers. Here, a character is replaced with another one of the same kind (letter or digit) and width
-on the same plate. The positions of the characters are determined from the line reader, which
-reports where in the line it reads each, and from the valleys between the strokes.
+numbers. Here, a character is replaced with a character of the same kind (letter or digit) and width
+from the same plate. The positions of the characters are determined from the line reader, which
+reports the position of each character in the line, and from the valleys between the strokes.
 """
 
 from dataclasses import dataclass
@@ -19,10 +19,10 @@ from tools.training.photos import Image, as_image
 from tools.training.reader_data import Sample
 
 MIN_CHARACTERS, MIN_CHANGED, LEFT_SHARE = 4, 2, 0.25
-"""Minimum number of characters and of changed characters; fraction that is not changed."""
+"""Minimum numbers of characters and changed characters, and fraction that is not changed."""
 
 WIDTH_RATIOS = (0.78, 1.28)
-"""Range of a character's width relative to the one that it replaces, to which it is stretched."""
+"""Range of a character's width relative to the replaced character, before it is stretched."""
 
 _VALLEY, _MIN_CONTRAST, _MIN_GAP_PX = 0.3, 3.0, 4
 _MAX_SLOPE, _MAX_PITCHES = 0.2, 1.6
@@ -47,7 +47,7 @@ class Characters:
         return (self.left + self.right) / 2
 
     def swaps(self, place: int) -> list[int]:
-        """Return the indexes of the characters that can replace the one at ``place``."""
+        """Return the indexes of the characters that can replace the character at ``place``."""
         widths = self.right - self.left + 1
         low, high = WIDTH_RATIOS
         return [
@@ -60,7 +60,7 @@ class Characters:
 
 
 def find_characters(sample: Sample, reader: CtcReader) -> Characters | None:
-    """Return the characters of a plate, or None if the line reader misreads it or is unclear."""
+    """Return a plate's characters, or None if the line reader misreads them or is uncertain."""
     height, width = sample.image.shape[:2]
     card = reader.card
     box = grown(sample.box, card.crop.margin_x, card.crop.margin_y, width, height)
@@ -78,7 +78,7 @@ def find_characters(sample: Sample, reader: CtcReader) -> Characters | None:
 
 
 def swapped(sample: Sample, found: Characters, rng: np.random.Generator) -> Sample | None:
-    """Return the plate with some characters replaced by others, or None if too few can change."""
+    """Return the plate with some characters replaced, or None if too few can be replaced."""
     top, bottom = _rows(sample)
     image, text = sample.image.copy(), list(found.text)
     for place in range(len(text)):
@@ -183,7 +183,7 @@ def _moved(part: Image, width: int, fall: float) -> Image:
 
 
 def _set_in(part: Image, ground: Image, now: Image) -> Image:
-    """Return a character with the brightness of its new background, with soft edges."""
+    """Return a character in the brightness of the new background, with soft edges."""
     lighter = np.median(ground.reshape(-1, 3), axis=0) - np.median(part.reshape(-1, 3), axis=0)
     columns, rows = np.ones(part.shape[1], np.float32), np.ones(len(part), np.float32)
     columns[[0, -1]] = 0.5

@@ -1,1 +1,1 @@
-"""Font files for rendered plates; LICENCES.txt names their owners and licences."""
+"""Font files for rendered plates. LICENCES.txt lists the fonts' owners and licences."""

@@ -49,7 +49,7 @@ def test_a_given_text_is_drawn(layout: Layout) -> None:
 
 
 def test_a_text_of_another_country_is_refused() -> None:
-    with pytest.raises(ValueError, match="not a number of layout de"):
+    with pytest.raises(ValueError, match="does not match layout de"):
         plate_with_text(BY_CODE["de"], "TR12345", np.random.default_rng(0))
 
 
