@@ -10,8 +10,7 @@ MAX_TURNED_PX = 512
 """Maximum side of a rotated crop in pixels: readers need no more, and warping is slow."""
 
 ROWS_OVERLAP = 0.04
-"""Overlap of a crop's halves, as a fraction of its height: rows rarely meet exactly in the middle.
-"""
+"""Overlap of the halves, as a fraction of the crop's height. Rows rarely meet in the middle."""
 
 _MIN_WIDTH_SHARE, _MIN_HEIGHT_SHARE = 0.5, 0.18
 """Minimum width and height of a rotated plate, as fractions of the box's width."""
