@@ -255,7 +255,7 @@ class LiveEdge:
         self._is_reached = False
 
     def reached(self, stream_seconds: float, arrival_seconds: float) -> bool:
-        """Return whether this frame, or an earlier one, arrived live."""
+        """Return whether this frame or an earlier frame arrived live."""
         if self._is_reached:
             return True
         if self._first_seconds is None:

@@ -36,7 +36,7 @@ class IngestSettings(
     SampleRateSettings,
     CameraOfflineSettings,
 ):
-    """Settings of one ingest worker."""
+    """Settings of an ingest worker."""
 
     ingest_motion_gate: MotionGateMode = Field(
         MotionGateMode.DECODING,

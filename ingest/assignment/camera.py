@@ -52,7 +52,7 @@ class CameraSession:
     def __init__(
         self, config: CameraConfig, settings: CameraSessionSettings, deps: CameraSessionDeps
     ) -> None:
-        """Prepare the session; :meth:`start` starts the capture."""
+        """Prepare the session. :meth:`start` starts the capture."""
         self._settings = settings
         self._deps = deps
         self._lock = threading.Lock()

@@ -18,7 +18,7 @@ from ingest.processes.pool import Capture
 
 @dataclass(frozen=True)
 class ConfigChange:
-    """New configuration of a camera; ``config`` is None if the camera was deleted."""
+    """New configuration of a camera. ``config`` is None if the camera was deleted."""
 
     partition: int
     camera_id: UUID
@@ -57,7 +57,7 @@ class ConfigState:
         self._catching_up.pop(partition, None)
 
     def read(self, change: ConfigChange) -> tuple[ConfigChange, ...]:
-        """Add one record and return the changes to apply now."""
+        """Add a record. Return the changes to apply now."""
         if change.partition in self._following:
             return (change,)
         if change.partition in self._catching_up:
@@ -65,7 +65,7 @@ class ConfigState:
         return ()
 
     def reached(self, partition: int, position: int) -> tuple[ConfigChange, ...]:
-        """Record the read position of a partition; at its end, return the changes to apply."""
+        """Record the read position in a partition. At the end, return the changes to apply."""
         end_offset, changes = self._catching_up.get(partition, (None, {}))
         if end_offset is None or position < end_offset:
             return ()

@@ -48,7 +48,7 @@ class AssignmentFollower:
     def __init__(
         self, settings: IngestSettings, fleet: Fleet, metrics: IngestMetrics, now: Clock
     ) -> None:
-        """Connect to Kafka; :meth:`follow` joins the group.
+        """Connect to Kafka. :meth:`follow` joins the group.
 
         Raises:
             MisconfiguredError: Kafka denies access.
@@ -83,7 +83,7 @@ class AssignmentFollower:
             log.warning("consumer_group_leave_failed", error=type(error).__name__)
 
     def _repeat(self, stop: threading.Event, step: Callable[[], bool]) -> None:
-        """Repeat a step until it succeeds or ``stop`` is set."""
+        """Repeat ``step`` until it succeeds or ``stop`` is set."""
         is_done = False
         while not is_done and not stop.is_set():
             try:

@@ -126,7 +126,7 @@ class CameraStream:
         self._video = container.streams.video[0]
         self._video.codec_context.options = DECODER_OPTIONS
         self._video.thread_count = decoder_threads
-        # Slice threads: frame threads delay the output by one frame per thread.
+        # Use slice threads: frame threads delay the output by one frame per thread.
         self._video.thread_type = "NONE" if decoder_threads == 1 else "SLICE"
         self._formats = frozenset(container.format.name.split(","))
         self._device = device
@@ -269,14 +269,14 @@ class CameraStream:
         return self._decode(packet) or self._drained()
 
     def _drained(self) -> list[av.VideoFrame]:
-        """Flush the decoder: return its buffered frames and reset it."""
+        """Flush the decoder. Return the buffered frames and reset the decoder."""
         context = self._video.codec_context
         frames: list[av.VideoFrame] = []
         with suppress(av.error.FFmpegError):
             frames = [each for each in context.decode(None) if isinstance(each, av.VideoFrame)]
         context.flush_buffers()
         for frame in frames:
-            # PyAV normally sets this from the packet.
+            # PyAV normally sets the time base from the packet.
             frame.time_base = self._video.time_base
             if is_too_large(frame.width, frame.height):
                 raise CaptureError(CaptureErrorCode.TOO_LARGE)

@@ -41,7 +41,7 @@ class ConnectionDeadline:
         self._waiting_socket: socket.socket | None = None
         self._relay: RtspRelay | None = None
         self.expired_with: CaptureErrorCode | None = None
-        """The reason why this deadline ended the connection, if it did."""
+        """The reason why this deadline ended the connection, or None."""
         self._error_code = CaptureErrorCode.UNREACHABLE
         self._expires_seconds = clock() + FRAME_SECONDS
         self._bytes = 0
@@ -59,7 +59,7 @@ class ConnectionDeadline:
         self._expect(CaptureErrorCode.SILENT, KEY_FRAME_SECONDS if key_frame else FRAME_SECONDS)
 
     def stop(self) -> None:
-        """End this connection and all later ones, and cancel a pending read."""
+        """End this connection and all later connections, and cancel a pending read."""
         with self._lock:
             self._is_stopped = True
             if self._waiting_socket is not None:

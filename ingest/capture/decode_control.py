@@ -48,7 +48,7 @@ class DecodeControl:
         self._backlog_end_seconds = now_seconds + _BACKLOG_SECONDS
 
     def next(self, lag_ms: float, at_keyframe: bool, now_seconds: float) -> DecodeEffort:
-        """Return what to decode next.
+        """Return which frames to decode next.
 
         ``lag_ms`` is the stream's lag, and ``now_seconds`` is monotonic time.
         """

@@ -19,7 +19,7 @@ _LOG_FAILURE_SECONDS: Final = 60.0
 
 
 class FrameSampler:
-    """Processes one camera's frames and reports them in order. Runs in its reader's thread."""
+    """Processes a camera's frames and reports them in order. Runs in the reader's thread."""
 
     def __init__(
         self,
@@ -33,7 +33,7 @@ class FrameSampler:
         self._settings = settings
         self._report = report
         self.sample_fps = sample_fps
-        """Frames to sample per second. Any thread can set it."""
+        """Number of frames to sample per second. Any thread can set this."""
         self._sampler = Sampler()
         self._motion = None if settings.motion is None else MotionFilter(settings.motion)
         self._opens_connection = True

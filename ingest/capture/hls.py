@@ -197,7 +197,7 @@ _READ_BYTES: Final = 65_536
 
 
 class PlaylistSource:
-    """Opens the playlists and segments of one connection."""
+    """Opens the playlists and segments of a connection."""
 
     def __init__(self, source: HttpSource, played: PlayedSegments) -> None:
         self._source = source

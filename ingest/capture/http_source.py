@@ -61,7 +61,7 @@ class HttpBody:
 
 
 class HttpSource:
-    """Opens the HTTP URLs of one camera."""
+    """Opens the HTTP URLs of a camera."""
 
     def __init__(
         self,

@@ -105,7 +105,7 @@ Command = Configure | Start | Update | Stop
 
 @dataclass(frozen=True, slots=True)
 class EncodedImage:
-    """A JPEG and its size."""
+    """A JPEG image with its width and height."""
 
     data: bytes
     width_px: int
@@ -113,10 +113,10 @@ class EncodedImage:
 
 
 class Moment(msgspec.Struct, frozen=True, kw_only=True):
-    """Capture time of a frame, as its age on arrival.
+    """Capture time of a frame, given as the frame's age on arrival.
 
-    ``arrival_seconds`` is monotonic time, which all processes of a machine share. Their wall clocks
-    can differ after the machine's clock was set back (:class:`ingest.clocks.MonotonicWallClock`).
+    ``arrival_seconds`` is monotonic time, which all processes of a machine share. Processes' wall
+    clocks can differ after the machine's was set back (:class:`ingest.clocks.MonotonicWallClock`).
     """
 
     arrival_seconds: float

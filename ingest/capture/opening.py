@@ -115,7 +115,7 @@ class _Opening:
     device: VideoDevice | None
 
     def open(self) -> OpenedStream:
-        """Open the stream according to its scheme."""
+        """Open the stream according to the URL's scheme."""
         match self.url.scheme:
             case StreamScheme.RTSP | StreamScheme.RTSPS:
                 return self._open_rtsp()

@@ -13,7 +13,7 @@ frame, so the typical packet size depends on the position. In a still scene, siz
 the typical size by a few hundredths."""
 
 _LEVEL_SHARE: Final = 0.25
-"""Weight of the newest size in the moving average of its position: about four GOPs."""
+"""Weight of the newest size in the moving average at its position (about four GOPs)."""
 
 _DEVIATION_SHARE: Final = 0.02
 _FIRST_DEVIATION: Final = 0.25

@@ -64,7 +64,7 @@ CaptureEvent = StreamOpened | CapturedFrame
 class _ReaderContext:
     """State that a reader shares with its connections.
 
-    Any thread can set ``stop`` and ``deadline``; only the reader's thread uses the rest.
+    Any thread can set ``stop`` and ``deadline``. Only the reader's thread uses the other fields.
     """
 
     name: str

@@ -126,7 +126,7 @@ class RtspRelay:
         self._is_closed = False
         self._ours: socket.socket | None = None
         self.refusal: CaptureErrorCode | None = None
-        """The reason why the relay closed the connection, if it did."""
+        """The reason why the relay closed the connection, or None."""
         threading.Thread(target=self._run, name="rtsp-relay", daemon=True).start()
 
     @property
@@ -136,7 +136,7 @@ class RtspRelay:
 
     @property
     def redirected_to(self) -> str | None:
-        """Target of the camera's redirect, if there was one."""
+        """Target of the camera's redirect, or None if the camera did not redirect."""
         return self._reader.redirected_to
 
     def opened(self) -> None:

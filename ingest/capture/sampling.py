@@ -73,7 +73,7 @@ class MotionFilter:
         self._open_until_ms = 0.0
 
     def passes(self, image: GreyImage, captured_ms: int) -> bool:
-        """Add an image and return whether to send its frame."""
+        """Add an image. Return whether to send the frame."""
         if self._moved(image, captured_ms):
             self._open_until_ms = captured_ms + self._rules.hold_seconds * 1000
         self._last_ms = captured_ms

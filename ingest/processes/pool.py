@@ -50,7 +50,7 @@ ReportHandler = Callable[["Capture", Report], None]
 
 @dataclass(eq=False)
 class Capture:
-    """The capture of a stream URL, until it is stopped. Created by :meth:`CapturePool.capture`."""
+    """A capture of a stream URL until it is stopped. Created by :meth:`CapturePool.capture`."""
 
     number: int
     name: str
