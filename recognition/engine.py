@@ -38,7 +38,7 @@ _BLANK: BgrImage = np.zeros((640, 1280, 3), np.uint8)
 
 @dataclass(frozen=True)
 class FoundPlates:
-    """The readings of an image, the plates without a reading, and those at known positions."""
+    """The readings of an image, the plates without a reading, and the plates at known positions."""
 
     readings: list[PlateReading]
     left: PlatesLeft
@@ -124,7 +124,7 @@ class Recognizer:
     def _detect_unknown(
         self, images: list[BgrImage], hints: Sequence[AnalysisHints]
     ) -> tuple[list[list[Plate]], list[tuple[KnownPlate, ...]]]:
-        """Return each image's plates to read, and its plates at known positions."""
+        """Return the plates to read in each image, and the plates at known positions."""
         images = list(map(as_bgr, images))
         detections = self._detector.detect_all(images, hints)
         sorted_out = list(map(split_known, detections, hints))
@@ -176,7 +176,7 @@ class Recognizer:
         )
 
     def plate_features(self, image: BgrImage, found: Detection, text: CropText) -> PlateFeatures:
-        """Return the features of a detection and its text that distinguish plates from signs."""
+        """Return the features of a detection and a text that distinguish plates from signs."""
         share = found.width_px / image.shape[1]
         return PlateFeatures(found.score, share, text.text, text.min_probability)
 

@@ -13,7 +13,7 @@ from recognition.types import Box
 
 @dataclass(frozen=True)
 class LabelledPlate:
-    """A plate boxed by a person. ``text`` is A-Z0-9, with rows joined; empty if unknown."""
+    """A plate boxed by a person. ``text`` is A-Z0-9 with joined rows, or empty if unknown."""
 
     text: str
     uncertain: bool

@@ -245,7 +245,7 @@ def _fix_batch(model: Any) -> bool:
 
 
 def _of_one_size(model: Any, shape: Shape) -> Any | None:
-    """Return a copy of a model for tensors of a shape, or None if it does not accept the shape.
+    """Return a copy of a model for tensors of a shape, or None if the model rejects the shape.
 
     The test run after loading then reports the mismatch.
     """

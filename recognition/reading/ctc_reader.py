@@ -87,7 +87,7 @@ def ctc_log_likelihoods(logs: CtcLogProbs, texts: Texts) -> FloatArray:
 
 
 def fuse(slots: Slots, logs: CtcLogProbs, texts: Texts, pad: int, weight: float) -> Slots:
-    """Return the mean of the texts as slots, weighted by their likelihood in both readers.
+    """Return the mean of the texts as slots, weighted by the texts' likelihood in both readers.
 
     The CTC reader's logarithms are multiplied by ``weight``.
     """
