@@ -17,7 +17,7 @@ class _Handler(BaseHTTPRequestHandler):
         self._clip = clip
         super().__init__(*arguments)
 
-    def do_GET(self) -> None:  # http.server requires this name.
+    def do_GET(self) -> None:  # http.server requires this name
         """Play the clip in real time until the client disconnects."""
         self.send_response(200)
         self.send_header("Content-Type", "video/mp2t")

@@ -16,7 +16,7 @@ _COUNT, _FIRST = "count", "first"
 
 
 class Receiver:
-    """Handle of the receiver in the benchmark's process."""
+    """Controls the receiver from the benchmark's process."""
 
     def __init__(self, pipe: Connection) -> None:
         """``pipe`` is the connection to the receiver's process."""

@@ -38,7 +38,7 @@ _READABLE = (
 
 
 class Sink:
-    """The sink of a stack, its input and its table."""
+    """Feeds and measures the sink of a stack."""
 
     def __init__(self, stack: BenchmarkStack, client: Client, table: str) -> None:
         """``table`` is the name of the recognitions table."""

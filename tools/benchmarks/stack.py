@@ -107,7 +107,7 @@ class BenchmarkStack:
         return UUID(created.json()["camera"]["id"])
 
     def send(self, topic: Topic, records: Iterable[tuple[UUID, Record]]) -> None:
-        """Publish records with their keys, and wait until Kafka has stored them."""
+        """Publish records with keys. Wait until Kafka has stored all of them."""
         name = topic_name(self.settings(KafkaSettings), topic)
         for key, record in records:
             self._producer.send(name, key=str(key).encode(), value=encode(record))

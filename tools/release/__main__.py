@@ -85,7 +85,7 @@ def _check(source: parts.Source, installed: str) -> None:
     """Check the version in each artefact's name, and the version of the installed service.
 
     Raises:
-        ReleaseError: a version differs from that of pyproject.toml.
+        ReleaseError: a version differs from the version in pyproject.toml.
     """
     names = (file.name for file in TARGET.iterdir() if file.name != "NOTES.md")
     wrong = [text for text in (*names, installed) if source.version not in text]

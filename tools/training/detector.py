@@ -112,7 +112,7 @@ class PlateTrainer(DetectionTrainer):
         self.stop: bool = self.stop or done >= 1.0
 
     def validate(self) -> tuple[Any, float]:
-        """Skip validation: ``platestream evaluate`` measures at the engine's image size."""
+        """Skip validation: ``platestream evaluate`` measures accuracy at the engine's size."""
         return self.metrics, 0.0
 
     def final_eval(self) -> None:

@@ -105,7 +105,7 @@ def write_others(others: Path, out: Path) -> None:
 
 
 def write_description(out: Path) -> Path:
-    """Write the data set description for ultralytics, and return its path."""
+    """Write the data set description for ultralytics. Return the path."""
     path = out / "data.yaml"
     path.write_text(
         f"path: {out.resolve()}\ntrain: images/train\nval: images/val\nnames:\n  0: plate\n"

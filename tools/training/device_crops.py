@@ -28,7 +28,7 @@ from tools.training.reader_data import (
 )
 
 BOX_PX = (192, 80)
-"""Width and height to which every plate's box is scaled on its canvas."""
+"""Width and height to which each plate's box is scaled on the canvas."""
 
 _LEFT, _TOP = round(BOX_PX[0] * CONTEXT), round(BOX_PX[1] * 2 * CONTEXT)
 CANVAS_PX = (BOX_PX[0] + 2 * _LEFT, BOX_PX[1] + 2 * _TOP)

@@ -62,7 +62,7 @@ class View(NamedTuple):
 
 
 class Row(NamedTuple):
-    """The features of a detection, whether it is a plate, and its weight."""
+    """The features of a detection, whether the detection is a plate, and the row's weight."""
 
     signs: PlateFeatures
     is_plate: bool
@@ -88,7 +88,7 @@ class FeatureFinder:
 
 
 def views(image: BgrImage, plates: tuple[Box, ...], rng: np.random.Generator) -> Iterator[View]:
-    """Yield a photo unchanged, smaller and rotated, and crops of its plates."""
+    """Yield a photo unchanged, smaller and rotated, and crops of the plates."""
     yield View(image, plates)
     scale = float(rng.uniform(*SMALLER))
     small = cv2.resize(image, None, fx=scale, fy=scale, interpolation=cv2.INTER_AREA)

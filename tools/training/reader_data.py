@@ -121,7 +121,7 @@ def more_samples(folder: Path | None, slots: int, *, held_out: bool) -> list[Sam
 
 
 def sampling_weights(samples: list[Sample]) -> npt.NDArray[np.float64]:
-    """Return the probability of each sample. Photos of the same plate share most of one weight."""
+    """Return the probability of each sample. Photos of the same plate share most of a weight."""
     counts = Counter(s.text for s in samples)
     weights = np.array([WEIGHTS.get(s.group, 1.0) * counts[s.text] ** -0.7 for s in samples])
     return np.asarray(weights / weights.sum())

@@ -22,7 +22,7 @@ def load_network(path: Path) -> tuple[torch.nn.Module, dict[str, torch.nn.Parame
     """
     model = onnx.load(path)
     network = onnx2torch.convert(model)
-    # The conversion loses the names, so weights are matched by their values.
+    # The conversion loses the names, so weights are matched by value.
     by_value = {_key(t): (owner, name) for owner, name, t in _tensors(network)}
     weights = {}
     for initialiser in model.graph.initializer:

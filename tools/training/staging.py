@@ -194,7 +194,7 @@ def _coloured(front: Image, rng: np.random.Generator) -> np.ndarray:
 
 
 def _lit(front: np.ndarray, part: Image, rng: np.random.Generator) -> np.ndarray:
-    """Return the plate with the brightness and tint of the area where it is placed."""
+    """Return the plate with the brightness and tint of the area it covers."""
     colour = part.reshape(-1, 3)[part.sum(axis=2).ravel() >= np.percentile(part.sum(axis=2), 60)]
     light = np.clip(colour.mean(axis=0) / 190.0, 0.12, 1.1) * rng.uniform(0.8, 1.2)
     return np.asarray(np.clip(front * light, 0, 255), dtype=np.float32)
