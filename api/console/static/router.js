@@ -46,7 +46,7 @@ export function goQuery(query, options) {
 }
 
 addEventListener("popstate", () => {
-  // A link within the page leaves no input behind.
+  // A link within the page keeps the input.
   if (!unsaved.value || location.pathname === place.value.path) {
     place.value = here();
     return;
