@@ -84,7 +84,7 @@ class ErrorCode(StrEnum):
     MISSING_CREDENTIALS = (
         "missing_credentials",
         401,
-        "Authentication required. Send an API key in the header Authorization: Bearer pk_...",
+        "Authentication required. Send an API key in the Authorization header: Bearer pk_...",
     )
     INVALID_CREDENTIALS = "invalid_credentials", 401, "The API key is invalid or disabled."
     EXPIRED_CREDENTIALS = "expired_credentials", 401, "The API key has expired."

@@ -121,7 +121,7 @@ def heat_map(counts: WallHours) -> tuple[tuple[int, ...], ...]:
 def camera_chart(
     cameras: Sequence[CameraCount], names: Mapping[UUID, str]
 ) -> tuple[CameraEntry, ...]:
-    """Return the cameras with their current names. A deleted camera has its last name."""
+    """Return the cameras with their current names. A deleted camera keeps its last known name."""
     return tuple(
         CameraEntry(
             camera_id=str(camera.camera_id),

@@ -145,7 +145,9 @@ class IdentityProvider:
         # Some providers return invalid_request for an invalid code, which is a failed login.
         if fault in ("invalid_grant", "invalid_request"):
             raise ApiError(ErrorCode.LOG_IN_REFUSED)
-        raise DependencyUnavailableError(Dependency.IDENTITY_PROVIDER, "rejected this client")
+        raise DependencyUnavailableError(
+            Dependency.IDENTITY_PROVIDER, "rejected Platestream's request"
+        )
 
     async def _userinfo(
         self, endpoint: str, tokens: _Tokens, claims: Mapping[str, Any]

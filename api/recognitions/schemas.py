@@ -130,7 +130,7 @@ def searched_plate(plate: str | None, match: MatchMode) -> str | None:
     except InvalidInputError as error:
         raise ValueError(str(error)) from error
     if match is MatchMode.WILDCARD and not text.strip(ANY_TEXT + ANY_CHARACTER):
-        raise ValueError("must contain more than wildcards with match=wildcard")
+        raise ValueError("must contain a letter or digit with match=wildcard")
     return text
 
 

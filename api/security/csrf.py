@@ -1,4 +1,4 @@
-"""Compares the headers Origin and Host to reject cross-site requests that send cookies."""
+"""Compares the Origin and Host headers to reject cross-site requests with cookies."""
 
 from urllib.parse import urlsplit
 

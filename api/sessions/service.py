@@ -221,7 +221,7 @@ class Sessions:
             raise ApiError(ErrorCode.INVALID_CREDENTIALS, _REFUSED) from elsewhere
 
     async def _known_claim(self, email: str, password: str, origin: Origin) -> LogInRecord | None:
-        """Return a person who logged in from ``origin`` before with the unproven address, or None.
+        """Return the person with this unproven address who logged in from ``origin`` before.
 
         The password is compared only for such people, and failures count only for them.
         """
@@ -276,7 +276,7 @@ class Sessions:
         return next((one for one in people if one.password_hash in right), None)
 
     def _record_refusal(self, found: LogInRecord | None, email: str) -> None:
-        """Add a wrong password to the audit log of the person's account."""
+        """Record a login with a wrong password in the audit log of the account."""
         if found is None:
             return
         subject = ActionSubject("person", found.person_id, email)

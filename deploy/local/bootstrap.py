@@ -64,10 +64,10 @@ class BootstrapError(Exception):
 
 
 def main(level: str) -> None:
-    """Run the steps of a level.
+    """Install what a level needs, or regenerate the jar checksums (``jar-sums``).
 
-    ``service``: the service. ``run``: also its servers. ``python``: only Python packages, including
-    packages for checks and tests. ``test``: everything. ``jar-sums``: regenerate the jar checksums.
+    ``service``: the service. ``run``: also its servers. ``python``: only the Python packages,
+    including those for checks and tests. ``test``: everything.
     """
     if level not in LEVELS:
         raise BootstrapError("LEVEL must be one of " + ", ".join(LEVELS) + ", not " + level)

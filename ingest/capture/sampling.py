@@ -15,8 +15,8 @@ _EARLY_SHARE = 0.02
 class Sampler:
     """Selects frames that are evenly spaced in the stream's time.
 
-    A late frame does not shift the grid. So sampling 25 frames per second at 5 selects every fifth
-    frame, and the right number of frames is selected from an uneven stream.
+    A late frame does not shift the grid. So sampling a stream of 25 fps at 5 fps selects every
+    fifth frame, and the right number of frames is selected from an irregular stream.
     """
 
     def __init__(self) -> None:

@@ -33,9 +33,9 @@ def cut_plate(image: BgrImage, found: Detection, margin_x: float, margin_y: floa
 def cut_turned(
     image: BgrImage, found: Detection, margin_x: float, margin_y: float, degrees: float
 ) -> BgrImage:
-    """Return a plate tilted by ``degrees`` (clockwise, -40 to 40) rotated upright, with margins.
+    """Return the upright crop of a plate tilted by ``degrees`` (clockwise, -40 to 40).
 
-    The plate's size is calculated from its axis-parallel box. Outside the image, the edge pixels
+    The plate's size is calculated from its axis-aligned box. Outside the image, the edge pixels
     are repeated. A crop larger than :data:`MAX_TURNED_PX` is scaled down.
     """
     margin = margin_x + margin_y + _TURNING_MARGIN

@@ -50,7 +50,7 @@ def candidate_texts(slots: Slots, pad: int) -> Texts:
 
 
 def greedy_text(logs: CtcLogProbs) -> tuple[int, ...]:
-    """Return the text of each step's best class, without repetitions and blanks."""
+    """Return the text of the steps' best classes, with repeats and blanks removed."""
     best = logs.argmax(axis=-1)
     fresh = np.concatenate([[True], best[1:] != best[:-1]])
     return tuple(int(i) - 1 for i in best[fresh & (best > 0)])

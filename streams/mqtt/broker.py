@@ -91,7 +91,7 @@ def tls_context(settings: MqttBrokerSettings) -> ssl.SSLContext | None:
         if settings.mqtt_client_certificate_file:
             context.load_cert_chain(settings.mqtt_client_certificate_file)
     except OSError as error:
-        raise MisconfiguredError(f"invalid certificates for the MQTT broker: {error}") from error
+        raise MisconfiguredError(f"cannot load MQTT certificates: {error}") from error
     return context
 
 
