@@ -553,7 +553,7 @@ async def test_the_operating_account_is_not_removed_before_another_is_named(
 
     refused = await run(*first)
     assert (refused.exit_code, refused.stdout) == (1, "")
-    assert "set PLATESTREAM_OPERATOR_ACCOUNTS first" in refused.stderr
+    assert "Set PLATESTREAM_OPERATOR_ACCOUNTS first" in refused.stderr
     assert (await rows_of(world.application.database, world.owner.owner_id))["owners"] == 1
     await remove(world.stranger)
     assert (await run(*first)).exit_code == 0
