@@ -68,7 +68,7 @@ export const firstPage = ({ range = CUSTOM }) => ({ lastKey: "", page: "", ...(r
 const CLOCK = /^([01]?\d|2[0-3]):[0-5]\d$/;
 
 /** A date and a time of 24 hours, which browsers' own inputs show in 12 hours in some languages. */
-export function MomentField({ label, value, onValue }) {
+function MomentField({ label, value, onValue }) {
   const [day = "", clock = ""] = toLocalInput(value).split("T");
   const set = (newDay, newClock) => onValue(newDay ? fromLocalInput(`${newDay}T${CLOCK.test(newClock) ? newClock.padStart(5, "0") : "00:00"}`) : "");
   return html`<${Field} label=${label}>${(ids) => html`<span class="moment"><input ...${ids} type="date" value=${day} onChange=${(event) => set(event.currentTarget.value, clock)} />
