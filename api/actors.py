@@ -55,7 +55,7 @@ class Action(StrEnum):
 
 @dataclass(frozen=True)
 class Actor:
-    """An actor. ``name`` is the current email address of a person, or name of an API key.
+    """Who makes a change. ``name`` is a person's current email address or an API key's name.
 
     ``prefix`` is the prefix of an API key. ``address`` and ``request_id`` identify the call.
     """

@@ -112,7 +112,7 @@ def create_app(
         lifespan=lifespan,
         # include_router would analyse the parameters of every route again.
         routes=[route for router in ROUTERS for route in router.routes],
-        # Served by the service's own route, with the same checks as other routes.
+        # The service has its own route for this document, with the same checks as other routes.
         openapi_url=None,
         docs_url=None,
         redoc_url=None,

@@ -78,7 +78,7 @@ FAILED_AUTHENTICATIONS_PER_MINUTE = 100
 STREAMS_PER_KEY = 5
 STREAMS_PER_PROCESS = 500
 CAMERA_ASSIGN_SECONDS = 4.5
-"""Time that a new camera waits for an ingest worker: the call must respond within 5 s."""
+"""Time for an ingest worker to accept a new camera, as the call must respond within 5 s."""
 _HEARTBEAT_SECONDS = 15.0
 # Number of recognitions in memory (about 1 kB each), so that event streams resume without gaps.
 _STREAM_MEMORY_RECORDS = 20_000
@@ -86,7 +86,7 @@ _STREAM_MEMORY_RECORDS = 20_000
 
 @dataclass(frozen=True)
 class AppDependencies:
-    """Dependencies of the services. ``now_ms`` is the clock (Unix ms, UTC).
+    """Dependencies of the services. ``now_ms`` returns the time (Unix ms, UTC).
 
     ``ping_recognitions`` raises an error while ``recent`` is not being updated. Without
     ``shared_limits``, this process counts rate limits separately from other processes.
@@ -143,7 +143,7 @@ class Services:
             log_in_methods(settings),
             lifetime=timedelta(hours=settings.session_hours),
         )
-        # Separate from failures of API keys: programs with a revoked key must not prevent logins.
+        # Counted separately, because programs with a revoked key must not prevent logins.
         failures = self.authenticator.failures.with_namespace("failed-log-in")
         self.oidc_log_in = OidcLogIn(settings, self.sessions, box, failures, limits, audit)
         self.own_account = OwnAccount(self.sessions)
@@ -267,12 +267,12 @@ def check_settings(settings: ApiSettings) -> None:
 
 @asynccontextmanager
 async def open_services(settings: ApiSettings) -> AsyncIterator[Services]:
-    """Yield the services. Each dependency is connected when it is first needed, and can be down.
+    """Yield the services. Dependencies are only connected when first used.
 
     Raises:
         MisconfiguredError: a setting is invalid.
     """
-    # Closed in reverse order: each service before the services that it calls.
+    # Services are closed in reverse order, each before the services that it calls.
     async with AsyncExitStack() as stack:
         database = Database(settings, pool_size=settings.api_database_connections)
         stack.callback(database.close)

@@ -18,7 +18,7 @@ NO_ANSWER = "is not responding"
 
 
 class Dependency(StrEnum):
-    """A server that API calls depend on. Values are names for clients and administrators."""
+    """A server that API calls depend on. The values are names that error messages use."""
 
     CONFIGURATION = "configuration database"
     """PostgreSQL: accounts, API keys, cameras, alerts, webhooks, credits."""
@@ -253,7 +253,7 @@ class ApiError(PlatestreamError):
 
 
 class BodyRefusedError(HTTPException):
-    """Stops reading a request body; ``answer`` is the response.
+    """Stops the reading of a request body. ``answer`` is the response.
 
     While FastAPI reads a body, it only passes on subclasses of ``HTTPException``.
     """

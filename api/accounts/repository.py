@@ -13,7 +13,7 @@ from api.security.permissions import Role
 from common.errors import InvalidInputError
 
 NO_PASSWORD = ""
-"""Password hash of a person without a password. No password matches it."""
+"""Password hash of a person without a password. No password matches this hash."""
 
 
 @dataclass(frozen=True)
@@ -118,7 +118,7 @@ def _require(owner: Owner | None) -> Owner:
 def find_log_ins(session: Session, email: str) -> list[LogInRecord]:
     """Return the enabled people with an email address (lower case).
 
-    The person who has proven the address is first. Unproven claims follow, oldest first.
+    The person who has proven the address comes first, then all other people, oldest first.
     """
     return [
         log_in_record(person) for person in list_people_by_email(session, email) if person.enabled
@@ -139,7 +139,7 @@ def log_in_record(person: Person) -> LogInRecord:
 def list_people_by_email(session: Session, email: str) -> list[Person]:
     """Return the people with an email address (lower case) in all accounts.
 
-    The person who has proven the address is first. Unproven claims follow, oldest first.
+    The person who has proven the address comes first, then all other people, oldest first.
     """
     order = (Person.email_proven.desc(), Person.created_at, Person.id)
     return list(session.scalars(select(Person).where(Person.email == email).order_by(*order)))
@@ -154,8 +154,8 @@ def find_proven(session: Session, email: str) -> Person | None:
 def prove_email(session: Session, person: Person) -> bool:
     """Mark a person's email address as proven. The caller must have locked the person's account.
 
-    Return False if an enabled person of another account has proven the address: the first proof
-    counts. The proof of a disabled person is cleared, so that no account can reserve an address.
+    Return False if an enabled person of another account has proven the address first. The proof of
+    a disabled person is cleared, so that no account can reserve an address.
     """
     session.execute(select(func.pg_advisory_xact_lock(func.hashtextextended(person.email, 0))))
     holder = find_proven(session, person.email)
@@ -170,9 +170,9 @@ def prove_email(session: Session, person: Person) -> bool:
 
 
 def password_like(session: Session, email: str) -> str:
-    """Return the hash of the oldest password of an email address (lower case) in any account.
+    """Return the hash of the oldest password set for an email address (lower case) in any account.
 
-    Return an empty string if there is no password. Further hashes get the same cost and salt.
+    Return an empty string if no password is set. New hashes use the cost and salt of this hash.
     """
     found = (
         select(Person.password_hash)
@@ -186,7 +186,7 @@ def password_like(session: Session, email: str) -> str:
 def set_password(
     session: Session, person: Person, password_hash: str, *, except_session: UUID | None = None
 ) -> list[UUID]:
-    """Set a password, end sessions except ``except_session``, and return the ended IDs."""
+    """Set a password and end sessions except ``except_session``. Return IDs of ended sessions."""
     lock_owner(session, person.owner_id)
     person.password_hash = password_hash
     ended = [LoginSession.person_id == person.id]
@@ -198,7 +198,7 @@ def set_password(
 def close_owner(session: Session, owner_id: UUID) -> tuple[int, int]:
     """Disable access to an account, and return the numbers of deleted sessions and API keys.
 
-    People are disabled and their passwords removed. Invitations are deleted.
+    The account's people are disabled, and their passwords and invitations are deleted.
     """
     lock_owner(session, owner_id)
     of_owner = update(Person).where(Person.owner_id == owner_id)

@@ -45,7 +45,7 @@ def create_owner(
     _check_password(password)
     check_timezone(timezone)
     if repository.find_owner(session, address) is not None:
-        raise InvalidInputError(f"the account {address} already exists", code="owner_exists")
+        raise InvalidInputError(f"an account for {address} already exists", code="owner_exists")
     password_hash = credentials.hash_password(password, repository.password_like(session, address))
     person = repository.insert_owner(session, address, password_hash, timezone)
     # The server administrator vouches for the address.
@@ -89,10 +89,10 @@ def named_person(session: Session, email: str, account: str | None = None) -> Pe
         owner_id = owner_by_email(session, account).id
         people = [person for person in people if person.owner_id == owner_id]
     if not people:
-        raise InvalidInputError(f"no account or person uses {address}", code="unknown_owner")
+        raise InvalidInputError(f"no person has the email address {address}", code="unknown_owner")
     if len(people) > 1 and not people[0].email_proven:
         raise InvalidInputError(
-            f"people of several accounts use {address}: specify the account with --account",
+            f"{address} is used in several accounts: specify one with --account",
             code="ambiguous_email",
         )
     return people[0]
@@ -106,7 +106,7 @@ def change_password(
     The person is found with :func:`named_person`. Return the person's account.
 
     Raises:
-        InvalidInputError: no person matches, or several do; the password is invalid.
+        InvalidInputError: no person or several people match, or the password is invalid.
     """
     person = named_person(session, email, account)
     _check_password(password)

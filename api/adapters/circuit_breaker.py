@@ -35,7 +35,7 @@ class CircuitBreaker:
         slow_seconds: float = _SLOW_SECONDS,
         health_check_seconds: float = _HEALTH_CHECK_SECONDS,
     ) -> None:
-        """A call that takes ``slow_seconds`` starts a check of at most ``health_check_seconds``."""
+        """A call of ``slow_seconds`` starts a health check of at most ``health_check_seconds``."""
         self._dependency = dependency
         self._health_check = health_check
         self._slow_seconds = slow_seconds

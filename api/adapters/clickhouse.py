@@ -47,7 +47,7 @@ _SEARCHES_WAITING = 1_000
 
 
 class AccountFilter(Protocol):
-    """The filter of a query for one account."""
+    """A query filter that selects one account."""
 
     @property
     def user_id(self) -> UUID:

@@ -112,7 +112,7 @@ class ImageStore:
         return await self._in_thread(lambda: list(self._bucket.keys(folder)))
 
     async def remove_some(self, prefix: str) -> int:
-        """Remove up to 1,000 objects below ``prefix``; return their number, 0 if none are left.
+        """Remove up to 1,000 objects below ``prefix``. Return their number, or 0 if none are left.
 
         Raises:
             DependencyUnavailableError: S3 does not respond.
@@ -121,7 +121,7 @@ class ImageStore:
         return await self._in_thread(lambda: self._remove_some(prefix))
 
     async def remove(self, keys: Sequence[str]) -> frozenset[str]:
-        """Remove at most 1,000 objects; return the keys of objects that S3 refuses to remove."""
+        """Remove at most 1,000 objects. Return the keys of objects that S3 refuses to remove."""
         return await self._in_thread(lambda: self._remove(keys))
 
     async def ping(self) -> None:

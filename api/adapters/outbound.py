@@ -21,7 +21,7 @@ from common.urls.resolver import look_up
 log = structlog.get_logger()
 
 _LOOK_UP_SECONDS = 2.0
-# A name whose servers do not respond occupies a thread for longer than the caller waits.
+# Resolving a name whose DNS servers are down takes a thread for longer than the caller waits.
 _LOOK_UPS = QueueLimits(at_once=16, waiting=1_000, each=4)
 _SERVICE_ADDRESSES = QueueLimits(at_once=1, waiting=1_000)
 _TOO_MANY = "Too many notification URLs are being checked. Try again shortly."
@@ -34,7 +34,7 @@ class HostResolver:
         self._threads = FairThreads("resolver", _LOOK_UPS)
 
     async def addresses(self, host: str, port: int) -> Sequence[IpAddress]:
-        """Return all addresses of ``host``, or () if it has none or the look-up takes over 2 s."""
+        """Return all addresses of ``host``, or () if the lookup fails or takes over 2 s."""
         try:
             async with asyncio.timeout(_LOOK_UP_SECONDS):
                 found = await self._threads.run(current_caller(), look_up, host, port)
@@ -44,14 +44,14 @@ class HostResolver:
         return tuple({one.address for one in found})
 
     def close(self) -> None:
-        """Cancel waiting look-ups, and discard the results of running look-ups."""
+        """Cancel waiting lookups, and discard the results of running lookups."""
         self._threads.close(wait=False, cancel_futures=True)
 
 
 class OutboundUrlChecker:
     """Rejects URLs that resolve to networks to which sending is not allowed.
 
-    A name that does not resolve now is accepted: delivery resolves the name for each connection.
+    A name that does not resolve now is accepted, because each delivery resolves the name again.
     """
 
     def __init__(self, resolver: HostResolver, rules: OutboundRules) -> None:
@@ -68,7 +68,7 @@ class OutboundUrlChecker:
         ``services`` are pairs of a field path and an Apprise URL.
 
         Raises:
-            ApiError: 400, URLs are invalid (all are listed); 429, too many URLs are waiting.
+            ApiError: 400, the URLs listed in the error are invalid; 429, too many URLs are waiting.
         """
         found = await asyncio.gather(
             *(self._fault(path, url) for path, url in urls),

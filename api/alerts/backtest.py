@@ -30,7 +30,7 @@ class BacktestResult:
     """The result of a test so far. ``until_ms`` is the end of the evaluated range (exclusive).
 
     ``matched`` is the number of recognitions that meet all conditions; ``triggered`` is the number
-    of these that are not suppressed by a cooldown.
+    of matches that no cooldown suppresses.
     """
 
     until_ms: int

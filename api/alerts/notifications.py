@@ -261,7 +261,7 @@ def _known(
     if one.id:
         services = (each for each in stored if isinstance(each, AppriseNotification))
         return next((each for each in services if each.id == one.id), None)
-    # In a shorter list, positions do not match: notifications after a removed one have moved up.
+    # Positions in a shorter list do not match, because removing a notification moves others up.
     known = stored[number] if number < len(stored) <= len(sent) else None
     return known if isinstance(known, AppriseNotification) else None
 

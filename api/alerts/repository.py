@@ -51,7 +51,7 @@ class AlertListing:
     """All alerts of an account, and the secret that signs the alerts' notifications to URLs.
 
     The previous secret also signs until ``previous_secret_until``. ``counted_at`` is the time of
-    the trigger counts, if they are available. ``sends_email``: an SMTP server is configured.
+    the trigger counts, if they are available. ``sends_email``: whether SMTP is configured.
     """
 
     alerts: tuple[AlertRow, ...]
@@ -86,7 +86,7 @@ class AlertRepository:
     def rotate_secret(
         self, session: Session, owner_id: UUID, secret: str, until: datetime | None
     ) -> bool:
-        """Replace and publish an account's notification secret; return False if it has no secret.
+        """Replace and publish an account's notification secret, or return False if none exists.
 
         The previous secret also signs until ``until``.
         """
@@ -157,7 +157,7 @@ class AlertRepository:
         changed = self._changed(alert, fields)
         if not changed:
             return self._row(alert, owner)
-        # Announced before the columns are set, because the statement would flush set columns.
+        # The hashes are announced first, because their SQL statement would flush changed columns.
         changed_plates = set(alert.plates) ^ set(changed.get("plates", alert.plates))
         self._hashes.announce(session, alert.owner_id, changed_plates)
         for column, value in changed.items():

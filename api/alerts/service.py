@@ -129,9 +129,9 @@ def _fields(body: AlertUpdate, names: Iterable[str]) -> dict[str, Any]:
 
 
 class Alerts:
-    """Manages alerts. Every call names the account or the caller.
+    """Manages alerts. All methods take the account or the caller.
 
-    For an alert of another account, calls raise ApiError 404.
+    A method raises ApiError 404 if the alert belongs to another account.
     """
 
     def __init__(
@@ -144,7 +144,7 @@ class Alerts:
         *,
         sends_email: bool,
     ) -> None:
-        """``sends_email``: an SMTP server is configured."""
+        """``sends_email`` is true if an SMTP server is configured."""
         self._history = history
         self._database = database
         self._rows = rows
@@ -270,7 +270,7 @@ def _with_names(
     """Return fields with the remaining plate names. ``plates`` and ``names`` are stored values.
 
     Raises:
-        ApiError: 400, a name was sent for a plate that is not in the list (all are listed).
+        ApiError: 400, names were sent for unlisted plates. The error contains all of these plates.
     """
     if fields.keys().isdisjoint({"plates", "plate_names"}):
         return fields
@@ -290,7 +290,7 @@ def check_cameras(
     """Check that the cameras of an alert belong to the alert's account.
 
     Raises:
-        ApiError: 400, cameras do not belong to the account (all are listed).
+        ApiError: 400, the cameras that the error lists do not belong to the account.
     """
     unknown = unknown_cameras(session, owner_id, set(wanted) - set(known))
     faults = [

@@ -78,7 +78,7 @@ def inventory(session: Session, owner_id: UUID, now: datetime) -> Inventory:
 def wall_hours(quarters: Sequence[QuarterCount], zone: ZoneInfo) -> WallHours:
     """Sum the counts of quarter hours by local hour. Hours without recognitions are omitted.
 
-    On a 25-hour day, the repeated hour contains the sum of both. A skipped hour is missing.
+    On a 25-hour day, the repeated hour contains the sum of both hours. A skipped hour is missing.
     """
     counts: Counter[tuple[date, int]] = Counter()
     for quarter in quarters:
@@ -142,12 +142,12 @@ def _local(at_ms: int, zone: ZoneInfo) -> datetime:
 
 
 class Analytics:
-    """Calculates analytics. Every call names the account."""
+    """Calculates the analytics of accounts."""
 
     def __init__(
         self, database: Database, store: ClickHouseStore, now_ms: Callable[[], int]
     ) -> None:
-        """``now_ms`` is the clock (Unix ms)."""
+        """``now_ms`` returns the current time (Unix ms)."""
         self._database = database
         self._store = store
         self._now_ms = now_ms

@@ -20,12 +20,12 @@ from api.security.permissions import ROLE_SCOPES, Principal, Scope
 from api.security.repository import KeyRecord
 
 MAX_REVOKED_ANCESTORS = 50
-"""Revoked ancestors beyond this position are dropped: a key can replace itself indefinitely."""
+"""Revoked ancestors beyond this position are dropped, because keys can be replaced without end."""
 
 
 @dataclass(frozen=True)
 class KeyValues:
-    """The fields of an API key that clients can set. ``expires_at`` None: the key never expires."""
+    """The fields of an API key that clients can set. ``expires_at`` is None if it never expires."""
 
     name: str
     scopes: frozenset[Scope]
@@ -39,9 +39,9 @@ class KeyValues:
 
 @dataclass(frozen=True)
 class Granter:
-    """The permissions that a caller can grant. ``expires_at`` None: access never expires.
+    """The permissions that a caller can grant. ``expires_at`` is None if access never expires.
 
-    ``line`` is the calling key followed by the key's ancestors; empty for a session.
+    ``line`` is the calling key followed by the key's ancestors, or empty for a session.
     """
 
     scopes: frozenset[Scope]
@@ -49,11 +49,11 @@ class Granter:
     line: tuple[UUID, ...] = ()
 
     def scopes_beyond(self, wanted: KeyValues, current: KeyValues | None) -> frozenset[Scope]:
-        """Return the scopes that would be granted although the caller lacks the scopes.
+        """Return the scopes that the change would grant but that the caller lacks.
 
         A new or existing key cannot get scopes that the caller lacks. If an existing key has such
-        scopes, the caller can neither enable the key nor extend its expiry. Reducing a key's
-        permissions is always allowed.
+        scopes, the caller can neither enable the key nor extend the key's validity. Reducing a
+        key's permissions is always allowed.
         """
         if current is None or wanted.is_stronger_than(current):
             return wanted.scopes - self.scopes
@@ -105,7 +105,7 @@ def _is_later(one: datetime | None, other: datetime | None) -> bool:
 
 
 class ApiKeys:
-    """Manages API keys. Every call names the account or the caller."""
+    """Manages API keys. All methods take the account or the caller."""
 
     def __init__(
         self, database: Database, authenticator: Authenticator, limits: OwnerLimits

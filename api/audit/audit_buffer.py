@@ -145,6 +145,6 @@ def _incomplete(owner_id: UUID, count: int) -> AuditAction:
 
 def _likeness(action: AuditAction) -> _Likeness:
     actor, parameters = action.actor, tuple(sorted(action.parameters.items()))
-    # Compared by network, as in rate limits: an IPv6 household has a vast number of addresses.
+    # As in rate limits, networks are compared, because a household has countless IPv6 addresses.
     address = None if actor.address is None else counted_by(actor.address)
     return action.owner_id, actor.id, address, action.action, action.subject, parameters

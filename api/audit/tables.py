@@ -16,8 +16,8 @@ _EMPTY = text("'{}'::jsonb")
 class AuditEntry(Base):
     """An action in an account, with the names at that time.
 
-    ``changes`` contains columns with values before and after; ``parameters`` is from the request.
-    Plates are masked in both; ``parameters`` has their hashes. ``owner_id`` is not a foreign key.
+    ``changes`` are columns with old and new values; ``parameters`` are from the request, with
+    hashes of the plates. In both, plates are masked. ``owner_id`` is not a foreign key.
     """
 
     __tablename__ = "audit_entries"

@@ -31,7 +31,7 @@ _FIELDS: Final[Mapping[str, str]] = {
     "key_hash": "key",
     "delta": "credits",
 }
-"""JSON field names by column, where the field's name is not the column name in camel case."""
+"""JSON field names by column, for fields whose name is not the column name in camel case."""
 
 
 class AuditQuery(BaseModel):

@@ -29,7 +29,7 @@ class AuditPage:
 
 
 class AuditLog:
-    """Reads and expires audit log entries. Every call names the account."""
+    """Reads the audit logs of accounts, and deletes expired entries."""
 
     def __init__(
         self,
@@ -39,7 +39,7 @@ class AuditLog:
         retention_days: int,
         now_ms: Callable[[], int],
     ) -> None:
-        """``now_ms`` is the clock (Unix ms)."""
+        """``now_ms`` returns the current time (Unix ms)."""
         self._database = database
         self._sealer = sealer
         self._hashes = hashes
@@ -66,7 +66,7 @@ class AuditLog:
         return AuditPage(found[:limit], self._sealer.seal(wanted, position))
 
     async def sweep(self) -> int:
-        """Delete expired entries, up to 5,000 per sweep, and return the number of deleted entries.
+        """Delete up to 5,000 expired entries, and return the number of deleted entries.
 
         When no expired entries are left, the next check is an hour later.
 

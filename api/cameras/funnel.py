@@ -20,7 +20,7 @@ WEEK_MS: Final = 7 * 24 * HOUR_MS
 WEEKS: Final = 4
 _MIN_WEEKS: Final = 3
 _MIN_USUAL: Final = 20
-"""At 20 per hour, one in 200 normal hours has half as many by chance; with fewer, more hours do."""
+"""With an average of 20 vehicles per hour, one in 200 normal hours has at most 10 by chance."""
 
 DEFAULT_HOURS: Final = 24
 MAX_HOURS: Final = 7 * 24
@@ -46,7 +46,7 @@ class CameraFunnels:
     """Reads hourly counts of cameras."""
 
     def __init__(self, store: ClickHouseStore, now_ms: Callable[[], int]) -> None:
-        """``now_ms`` is the clock (Unix ms)."""
+        """``now_ms`` returns the current time (Unix ms)."""
         self._store = store
         self._now_ms = now_ms
 
@@ -86,12 +86,12 @@ def usual(counts: Mapping[int, FrameCounts], start_ms: int) -> int | None:
 
 
 class LowActivityCameras(Collector):
-    """Checks the last full hour, once an hour. Cameras without counts are offline, and skipped."""
+    """Finds cameras with low activity in the last full hour. Offline cameras have no counts."""
 
     def __init__(
         self, store: ClickHouseStore, now_ms: Callable[[], int], *, max_cameras: int
     ) -> None:
-        """``now_ms`` is the clock (Unix ms). Cameras beyond ``max_cameras`` share a label."""
+        """``now_ms`` returns Unix ms. Cameras beyond ``max_cameras`` share a label."""
         self._store = store
         self._now_ms = now_ms
         self._max_cameras = max_cameras
@@ -113,7 +113,7 @@ class LowActivityCameras(Collector):
         return 0
 
     def collect(self) -> Iterable[GaugeMetricFamily]:
-        """Yield the activity ratios of the least active cameras, and one ratio for the others."""
+        """Yield the ratios of the least active cameras, and one ratio for all other cameras."""
         metric = METRICS["platestream_api_camera_activity_ratio"]
         family = GaugeMetricFamily(metric.name, metric.rise, labels=metric.labels)
         own, others = self._ratios[: self._max_cameras], self._ratios[self._max_cameras :]

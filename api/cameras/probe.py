@@ -21,7 +21,7 @@ log = structlog.get_logger()
 
 _COMMAND: Final = (sys.executable, "-m", "ingest.probe")
 _SECONDS: Final = 20.0
-"""The process itself times out after 12 s. The rest is for starting the process."""
+"""The process itself times out after 12 s. The remaining time is for starting the process."""
 CONCURRENT_PROBES: Final = 2
 """Maximum number of concurrent tests per API process. Each test can use 1 GiB of memory."""
 _WAITING: Final = 8

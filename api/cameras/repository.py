@@ -184,7 +184,7 @@ class CameraCondition:
 
 @dataclass(frozen=True)
 class CameraView:
-    """A camera as shown in responses: the stored row and the current condition."""
+    """A camera as shown in responses, with the stored row and the current condition."""
 
     row: CameraRow
     condition: CameraCondition

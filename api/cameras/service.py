@@ -41,9 +41,9 @@ class _NewCamera:
 
 
 class Cameras:
-    """Manages cameras. Every call names the account.
+    """Manages the cameras of accounts.
 
-    For a camera of another account, calls raise ApiError 404.
+    A method raises ApiError 404 if the camera belongs to another account.
     """
 
     def __init__(
@@ -59,7 +59,7 @@ class Cameras:
         sample_fps: float,
         price: int,
     ) -> None:
-        """``now_ms`` is the clock (Unix ms).
+        """``now_ms`` returns the current time (Unix ms).
 
         An ingest worker must accept a new camera within ``assign_seconds``. A camera without a
         status for ``stale_seconds`` is offline. ``sample_fps`` is the default sampling rate (frames
@@ -97,8 +97,8 @@ class Cameras:
 
         Raises:
             ApiError: 400, the stream URL is invalid; 402, the account has too few credits; 409, the
-                identifier is in use or a limit is reached; 502, no ingest worker accepts the camera
-                in time, so it is not stored.
+                identifier is in use or a limit is reached; 502, no ingest worker has accepted the
+                camera in time, and the camera was not stored.
         """
         values = new_values(body, self._vault)
         new = await self._database.run(lambda session: self._insert(session, owner_id, values))
@@ -189,7 +189,7 @@ class Cameras:
             return repository.change_camera(session, camera_id, values)
 
     def _demand(self, values: CameraValues) -> float:
-        """Return the sampling rate of a camera in frames per second, or 0 if it is disabled."""
+        """Return a camera's sampling rate (frames per second), or 0 if the camera is disabled."""
         if not values.enabled:
             return 0.0
         return self._sample_fps if values.sample_fps is None else values.sample_fps

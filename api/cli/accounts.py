@@ -83,7 +83,7 @@ def owner_password(
     password_stdin: PasswordStdinOption = False,
     as_json: JsonOption = False,
 ) -> None:
-    """Change a person's password and end their sessions. Prompts unless one is given.
+    """Change a person's password and end their sessions. Prompts for a password by default.
 
     --email can be the address of any person in any account. API keys remain valid.
     """
@@ -149,7 +149,7 @@ def key_create(
     expires: Annotated[datetime | None, typer.Option(help="Expiry date and time (UTC).")] = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Create an API key and print it. It cannot be shown again."""
+    """Create an API key and print it. The key cannot be shown again."""
     wanted = exit_on_service_error(lambda: _scopes(scopes))
     expires_at = None if expires is None else expires.replace(tzinfo=UTC)
 

@@ -79,7 +79,7 @@ def analyst_remove(email: EmailOption, name: NameOption = "", as_json: JsonOptio
 
 
 def remove_analysts_of(settings: ClickHouseSettings, owner_id: UUID) -> None:
-    """Remove all analysts of an account. Safe to repeat.
+    """Remove all analysts of an account. Repeating a call is safe.
 
     Raises:
         TransientError: ClickHouse is unavailable.
@@ -93,7 +93,7 @@ def remove_analysts_of(settings: ClickHouseSettings, owner_id: UUID) -> None:
     try:
         _connected(settings, work)
     except MisconfiguredError:
-        # There are no analysts: the server is embedded, or its login cannot list users.
+        # There are no analysts if ClickHouse is embedded or the login cannot list users.
         return
 
 

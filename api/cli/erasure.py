@@ -26,8 +26,8 @@ from common.plates.normalise import whole_plate
 from common.records.object_keys import RECOGNITION_FOLDER, SNAPSHOT_FOLDER
 from common.timestamps import now_ms
 
-# The erasure code is imported where needed, because it imports the clients of all servers. Doing so
-# takes more than half of a command's start time.
+# The erasure code is imported where needed, because importing the clients of all servers takes more
+# than half of a command's start time.
 
 plate_app = command_group("Erase plates.")
 
@@ -122,7 +122,7 @@ def owner_remove(
     _hinting(lambda: remove_analysts_of(settings, owner.id), _AGAIN)
     stored = _hinting(lambda: asyncio.run(erase_stored_owner(settings, owner.id)), _AGAIN)
     ended += in_database(lambda session: delete_account(session, owner.id))
-    # Running calls may have stored images meanwhile. A call that fails now deletes its own image.
+    # Running calls may have stored more images. A call that fails from now on deletes its image.
     late = _hinting(lambda: asyncio.run(erase_stored_images(settings, owner.id)), _late_hint(owner))
     counts = ended + stored + Counter(images=late, deliveryAttempts=stored["deliveries"])
     fields = {name: counts[name] for name in _OF_OWNER}

@@ -32,7 +32,7 @@ AccountOption = Annotated[
 def log_to_stderr() -> None:
     """Log to standard error, because programs read standard output.
 
-    Needed by commands that call code that logs.
+    Commands that run code with log messages call this function.
     """
     # structlog imports rich, which takes a fifth of a command's start time.
     import structlog

@@ -34,7 +34,7 @@ _BARE_NAMES: Mapping[str, str] = {
     "preact/hooks": "vendor/preact-hooks.mjs",
     "htm": "vendor/htm.mjs",
 }
-"""The files of modules that are imported by a bare name."""
+"""The files of the modules that other modules import by a bare name."""
 
 
 class Console:
@@ -78,7 +78,7 @@ class Console:
 
 @cache
 def console() -> Console:
-    """Return the console. Its files are read only once."""
+    """Return the console, whose files are read only once."""
     return Console()
 
 
@@ -100,7 +100,7 @@ def _release(texts: Mapping[str, str]) -> str:
 
 
 def _policy(import_map: str) -> str:
-    """Return a Content-Security-Policy that allows only own files, and no inline code or styles."""
+    """Return a Content-Security-Policy that allows only the console's files, and nothing inline."""
     digest = base64.b64encode(hashlib.sha256(import_map.encode()).digest()).decode()
     return "; ".join(
         (

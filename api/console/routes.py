@@ -38,7 +38,7 @@ VIEWS = (
 
 @requires(Public.ANYBODY)
 async def console_page(request: Request) -> Response:
-    """Return the page. Its script shows the view that belongs to the path."""
+    """Return the page, whose script shows the view that belongs to the path."""
     return console().page.answer(request)
 
 

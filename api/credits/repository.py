@@ -134,7 +134,7 @@ def insert_entry(
 def reserve(
     session: Session, owner_id: UUID, amount: int, expires_at: datetime
 ) -> Reservation | None:
-    """Reserve ``amount`` credits until ``expires_at``. Return None if too few are available."""
+    """Reserve ``amount`` credits until ``expires_at``. Return None if the balance is too low."""
     values = {"id": uuid4(), "owner": owner_id, "amount": amount, "expires_at": expires_at}
     held: UUID | None = session.scalar(_RESERVE, values)
     return None if held is None else Reservation(held, owner_id, amount)

@@ -13,7 +13,7 @@ _LEDGER_ROWS = 20
 
 
 class Credits:
-    """Reads credits. Every call names the account."""
+    """Reads the credits of accounts."""
 
     def __init__(self, database: Database) -> None:
         self._database = database

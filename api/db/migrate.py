@@ -18,7 +18,7 @@ _MIGRATIONS = Path(__file__).parent / "migrations"
 
 
 def migrate(engine: Engine, target: str = "head") -> str:
-    """Migrate the database to ``target`` (a revision, ``head`` or ``base``); return the revision.
+    """Migrate the database to ``target`` (a revision, ``head`` or ``base``). Return the revision.
 
     Concurrent runs are safe: the second run waits for the first, and then has nothing to do.
 

@@ -23,7 +23,7 @@ def is_pooled(driver: Any) -> bool:
 
 
 def refuse_pooler(driver: Any, who: str) -> None:
-    """Check that a connection goes directly to PostgreSQL. The error names ``who`` (plural).
+    """Check that a connection goes directly to PostgreSQL. ``who`` is a plural for the error.
 
     Raises:
         MisconfiguredError: the connection goes to a pooler.
@@ -38,7 +38,7 @@ def refuse_pooler(driver: Any, who: str) -> None:
 def apply_behind_pooler(engine: Engine, settings: dict[str, str]) -> None:
     """Apply ``settings`` to an engine's transactions even behind a pooler.
 
-    Without a pooler, this takes one query per new connection, and nothing afterwards.
+    Without a pooler, this costs only one query per new connection.
     """
     names = ", ".join(f"set_config('{name}', :v{number}, true)" for number, name in _each(settings))
     statement = text(f"SELECT {names}")

@@ -62,7 +62,7 @@ def webhook_config(webhook: Webhook) -> WebhookConfig:
 
 
 def _record(record_type: type[_R], row: Base, **others: Any) -> _R:
-    """Return a record of the row's columns with the same names, and of the fields ``others``."""
+    """Return a record with the row's values, by field name, and with the fields ``others``."""
     columns = {
         name: getattr(row, name)
         for name in record_type.__struct_fields__

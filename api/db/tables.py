@@ -42,9 +42,9 @@ class Base(DeclarativeBase):
 
 
 class Owner(Base):
-    """An account, to which all other resources belong. ``email`` identifies it, in lower case.
+    """An account, to which all other resources belong. ``email`` (lower case) is unique.
 
-    ``limits`` contains the account's own limits by name. Other limits are the installation's.
+    ``limits`` contains the account's own limits by name. The settings define all others.
     """
 
     __tablename__ = "owners"
@@ -81,7 +81,7 @@ class ApiKey(Base):
 
 
 class Camera(Base):
-    """A camera. It is hidden until an ingest worker has accepted it (``confirmed``)."""
+    """A camera, which is hidden until an ingest worker has accepted it (``confirmed``)."""
 
     __tablename__ = "cameras"
     __table_args__ = (
@@ -264,7 +264,7 @@ class CorrectionEntry(Base):
 
 
 class ErasureJob(Base):
-    """The erasure of a plate. Once it is done, ``plate`` is null and only ``plate_masked`` remains.
+    """The erasure of a plate. When done, ``plate`` is null and only ``plate_masked`` remains.
 
     A process that runs the job has a lease until ``leased_until``. ``before_ms``: Unix ms, UTC.
     """
@@ -307,7 +307,7 @@ class ConfigOutbox(Base):
 
     A record with an ``error`` cannot be published and is skipped. Replays follow all other records,
     ordered by ``replay_position``, which counts per account, so that accounts take turns.
-    ``owner_id`` is null for tombstones. It is not a foreign key: records outlive accounts.
+    ``owner_id`` is null for tombstones, and no foreign key, because records outlive accounts.
     """
 
     __tablename__ = "config_outbox"

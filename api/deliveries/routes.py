@@ -40,14 +40,14 @@ DeliveriesDep = Annotated[Deliveries, Depends(service(Deliveries))]
 RecognitionsDep = Annotated[Recognitions, Depends(service(Recognitions))]
 
 _READS_PAST_EVENTS = frozenset({Scope.RECOGNITIONS_READ})
-"""Also required, because a caller who can change a webhook's URL can read the events sent there."""
+"""Required because a caller who can change a webhook's URL can read the events sent there."""
 
 _READS_TARGETS = frozenset({Scope.WEBHOOKS_READ, Scope.ALERTS_READ})
-"""Also required, because a delivery contains the ID of its webhook or alert."""
+"""Required because a delivery contains the ID of its webhook or alert."""
 
 _ANY_TEST = SendTest()
 _FIRST_NOTIFICATION = NotificationTest()
-"""The values of omitted request bodies."""
+"""The default values of request bodies."""
 
 
 @webhook_router.get(

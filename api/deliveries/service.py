@@ -50,7 +50,7 @@ _PAGE: Final = 500
 
 
 class Deliveries:
-    """Manages deliveries. Every method takes the account or caller for which it acts.
+    """Manages deliveries. All methods take the account or the caller.
 
     Deliveries are sent through the outbox, so that no delivery is lost after a call has returned.
     All methods raise TransientError if PostgreSQL or ClickHouse is unavailable, and ApiError 404
@@ -67,7 +67,7 @@ class Deliveries:
         limits: OwnerLimits,
         now_ms: Callable[[], int],
     ) -> None:
-        """``now_ms`` returns the wall clock time (Unix ms)."""
+        """``now_ms`` returns the current time (Unix ms)."""
         self._database = database
         self._webhooks = webhooks
         self._alerts = alerts
@@ -125,7 +125,7 @@ class Deliveries:
         """Send a test trigger of an alert to the alert's notification ``number``, counted from 0.
 
         Raises:
-            ApiError: 404, no such alert; 400, the alert has fewer notifications.
+            ApiError: 404, the alert does not exist; 400, the alert has fewer notifications.
         """
         row = require_found(
             await self._database.run(lambda session: self._alerts.find(session, owner_id, alert_id))
@@ -146,7 +146,7 @@ class Deliveries:
         """Redeliver a delivery with the same IDs.
 
         Raises:
-            ApiError: 404, the delivery is unknown or expired; 403, alert events need alerts:read.
+            ApiError: 404, the delivery is unknown or expired; 403, alerts:read is missing.
         """
         row = await self._webhook(caller.owner_id, webhook_id)
         delivery = await self._redelivery(
@@ -175,8 +175,9 @@ class Deliveries:
         Events are sent in chronological order, after everything else that is pending.
 
         Raises:
-            ApiError: 404, no such webhook; 400, more than :data:`MAX_REPLAYED` events; 403, alert
-                events need alerts:read; 429, too many replays of the account are pending.
+            ApiError: 404, the webhook is unknown; 400, there are more than :data:`MAX_REPLAYED`
+                events; 403, alerts:read is missing; 429, too many replays of the account are
+                pending.
         """
         owner_id = caller.owner_id
         row = await self._webhook(owner_id, webhook_id)

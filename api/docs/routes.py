@@ -43,7 +43,7 @@ async def docs_file(request: Request) -> Response:
     """Return a file of Swagger UI.
 
     Raises:
-        ApiError: 404, there is no such file.
+        ApiError: 404, the file does not exist.
     """
     return require_found(_documents().get(request.url.path)).answer(request)
 

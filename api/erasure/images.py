@@ -1,6 +1,6 @@
 """Removes from S3 images of erased recognitions, expired images, and unused snapshots.
 
-Safe to run in several processes at the same time.
+Several processes can do this at the same time.
 """
 
 import math
@@ -29,7 +29,7 @@ _RETRY_REFUSED_SECONDS = 600.0
 
 _EVERY = timedelta(hours=1)
 _MAX_PER_SWEEP = 5000
-"""Images per sweep, so that other sweeps are not delayed. The next sweep continues."""
+"""Maximum number of images per sweep, so that other sweeps are not delayed."""
 
 
 @dataclass(frozen=True)
@@ -61,7 +61,7 @@ class ErasedImageStore(Protocol):
 
 @dataclass(frozen=True)
 class _Page:
-    """The outcome of a batch of records. ``last`` is the last record, None for an empty batch."""
+    """The outcome of a batch of records. ``last`` is the last record, or None without records."""
 
     images: RemovedImages
     last: ErasedImages | None
@@ -79,7 +79,7 @@ class ErasedImageRemoval:
         batch_size: int = _BATCH_SIZE,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """``clock`` returns seconds."""
+        """``clock`` returns the time in seconds."""
         self._image_records = image_records
         self._images = images
         self._batch_size = batch_size
@@ -89,7 +89,7 @@ class ErasedImageRemoval:
         self._begun = -math.inf
 
     async def sweep(self) -> int:
-        """Remove the images of one batch of recognitions. Return the number removed.
+        """Remove the images of one batch of recognitions. Return the number of images.
 
         Images that S3 refuses to remove are skipped and retried after ten minutes.
 
@@ -124,7 +124,7 @@ class ErasedImageRemoval:
 
     async def _remove_some(self, owner_id: UUID | None, after: ErasedImages | None) -> _Page:
         batch = await self._image_records.list_images_to_remove(self._batch_size, owner_id, after)
-        # A set, because a recognition can be recorded twice, and recognitions can share photos.
+        # This is a set, because recognitions can be recorded twice and can share photos.
         keys = sorted({key for each in batch for key in each.keys})
         refused = await self._images.remove(keys) if keys else frozenset()
         if removed := tuple(each for each in batch if refused.isdisjoint(each.keys)):
@@ -149,7 +149,7 @@ class ImageRetention:
         self._next = datetime.min.replace(tzinfo=UTC)
 
     async def sweep(self) -> int:
-        """Delete expired images, a few thousand per sweep. Return the number deleted.
+        """Delete expired images, a few thousand per sweep. Return the number of images.
 
         A day's images are deleted when the day's last image has expired. Links to images expire
         earlier. After a complete sweep, the next sweep follows an hour later.
@@ -185,7 +185,7 @@ class SnapshotRemoval:
     """Removes snapshots that the ingest worker of a deleted camera did not remove.
 
     A worker tries to remove the snapshot once, when it learns that the camera was deleted. The
-    snapshot remains if S3 is unavailable at that time, or no worker has the camera.
+    snapshot remains if S3 is unavailable then, or if no worker ran the camera.
     """
 
     def __init__(self, database: Database, images: ImageStore, now_ms: Callable[[], int]) -> None:
@@ -195,7 +195,7 @@ class SnapshotRemoval:
         self._next = datetime.min.replace(tzinfo=UTC)
 
     async def sweep(self) -> int:
-        """Once an hour, remove snapshots without a camera. Return the number removed.
+        """Once an hour, remove snapshots without a camera. Return the number of snapshots.
 
         Images that S3 refuses to remove are skipped and retried in the next sweep.
 

@@ -1,7 +1,7 @@
 """Erases plates on request, one plate at a time per account. Erasures survive crashes.
 
 API processes lease jobs from a table for a minute, and renew the lease while they work. If a
-process crashes, its job is leased again. Erasing is safe to repeat.
+process crashes, its job is leased again. Erasing twice is harmless.
 """
 
 import asyncio
@@ -120,7 +120,7 @@ def lease_job(session: Session, lease: timedelta) -> ErasureJob | None:
 
 
 def renew_lease(session: Session, job: ErasureJob, lease: timedelta) -> bool:
-    """Extend the lease of a job. Return False if another process has leased it."""
+    """Extend the lease of a job. Return False if another process has leased the job."""
     return _change(session, job, {"leased_until": func.now() + lease})
 
 
@@ -143,7 +143,7 @@ def finish_job(session: Session, job: ErasureJob, counts: Mapping[str, int]) -> 
 
 
 def delete_finished_jobs(session: Session, before: datetime) -> int:
-    """Delete jobs that finished before ``before``. Return the number deleted."""
+    """Delete jobs that finished before ``before``. Return the number of jobs."""
     dropped = delete(ErasureJob).where(ErasureJob.finished_at < before)
     return len(session.scalars(dropped.returning(ErasureJob.id)).all())
 
@@ -163,10 +163,10 @@ def _change(session: Session, job: ErasureJob, values: Mapping[str, object]) -> 
 
 
 class ErasureJobs:
-    """Manages the jobs of all accounts. A job of another account raises ApiError 404."""
+    """Manages the jobs of all accounts. Raises ApiError 404 for a job of another account."""
 
     def __init__(self, database: Database, erase: ErasePlate, now_ms: Callable[[], int]) -> None:
-        """``now_ms`` returns the wall clock time (Unix ms)."""
+        """``now_ms`` returns the current time (Unix ms)."""
         self._database = database
         self._erase = erase
         self._now_ms = now_ms

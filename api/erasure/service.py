@@ -1,7 +1,7 @@
 """Permanently erases a plate or an account: rows in ClickHouse and PostgreSQL, images in S3.
 
-Only this code and the sink write to ClickHouse's tables. Everything is safe to repeat. Calls that
-use ClickHouse or S3 raise TransientError if the server is unavailable or busy.
+Only this code and the sink write to ClickHouse's tables. All calls can be repeated. Calls that use
+ClickHouse or S3 raise TransientError if the server is unavailable or busy.
 """
 
 from collections import Counter
@@ -184,7 +184,7 @@ async def erase_stored_owner(settings: ErasureSettings, owner_id: UUID) -> Count
 
 
 async def erase_stored_images(settings: S3Settings, owner_id: UUID) -> int:
-    """Erase all images of an account. Return the number erased.
+    """Erase all images of an account. Return the number of images.
 
     Raises:
         RemovalRefusedError: S3 refused to remove some images; all other images are removed.

@@ -71,7 +71,7 @@ class ExportQuery(RecognitionQuery):
         description="File format: `csv` (with a header row), `parquet` or `arrow` (Arrow IPC "
         "stream).",
     )
-    # Declared after the format, because the format is needed to validate these fields.
+    # These fields follow the format, because validating them requires the format.
     excel: bool = Field(
         default=False,
         description="CSV for Excel: with a byte order mark, a column `localTime` in the account's "
@@ -120,7 +120,7 @@ class FileAnswer(Response):
         self._held = held
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Send all pieces. If one fails, abort the connection, so that the client notices."""
+        """Send all pieces. After an error, abort the connection, so that the client notices."""
         async with self._held:
             await send(
                 {
@@ -163,5 +163,5 @@ async def export_recognitions(
         if export.next_key is not None:
             headers[NEXT_KEY] = export.next_key
         media_type = _MEDIA_TYPES[query.file_format]
-        # From here on, the response closes ``held``.
+        # From this point, the response closes ``held``.
         return FileAnswer(export.pieces, held.pop_all(), headers, media_type)

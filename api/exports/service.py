@@ -26,7 +26,7 @@ class Export:
 
 
 class Exports:
-    """Creates exports. Every method takes the account or caller for which it acts."""
+    """Creates exports. All methods take the account or the caller."""
 
     def __init__(
         self,

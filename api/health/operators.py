@@ -25,7 +25,7 @@ class Operators:
         self._accounts = frozenset(accounts)
 
     async def require(self, owner_id: UUID) -> None:
-        """Raise if an account does not operate the installation.
+        """Check that an account operates the installation.
 
         Raises:
             ApiError: 403, the account does not operate the installation.

@@ -40,8 +40,8 @@ class DiskBody(ResponseModel):
 class InstallationBody(ResponseModel):
     """The state of an installation.
 
-    ``checks`` has ``ok`` or an error message for each dependency. ``stages`` is null if Kafka is
-    unavailable.
+    ``checks`` contains ``ok`` or an error message for each dependency. ``stages`` is null if Kafka
+    is unavailable.
     """
 
     version: str

@@ -67,7 +67,7 @@ class InstallationStatus:
         stages: Callable[[], Sequence[StageProgress]],
         disks: Callable[[], Sequence[DiskUsage]],
     ) -> None:
-        """Both functions block. ``stages`` raises PlatestreamError if Kafka does not respond."""
+        """``stages`` and ``disks`` can block. ``stages`` raises PlatestreamError without Kafka."""
         self._stages = stages
         self._disks = disks
         self._lock = asyncio.Lock()
@@ -93,7 +93,7 @@ class InstallationStatus:
 
 @dataclass(frozen=True)
 class Readiness:
-    """The error message of each dependency, or None if it is healthy.
+    """The error message of each dependency, or None if the dependency is healthy.
 
     ``warnings`` are messages about problems that do not affect readiness.
     """
@@ -126,7 +126,7 @@ class Health:
         """``checks`` return if the named dependency is healthy, and raise otherwise.
 
         ``warn`` returns warnings, which do not affect readiness. ``installation`` is the state
-        shown to operators. If it is None, stages and disks are omitted.
+        shown to operators. If ``installation`` is None, stages and disks are omitted.
         """
         self.installation = installation or InstallationStatus(tuple, tuple)
         self._checks = dict(checks)

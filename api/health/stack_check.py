@@ -186,7 +186,7 @@ def check_kafka(settings: KafkaSettings) -> None:
 
 
 def late_frames(settings: KafkaSettings) -> list[str]:
-    """Return a warning if there is a backlog of late frames. Empty if Kafka is unavailable."""
+    """Return a warning if there is a backlog of late frames and Kafka is available."""
     topic = changelog_name(settings, "recognition", "gaps")
     try:
         consumer = open_consumer(settings, "stack-check", request_timeout_ms=_KAFKA_TIMEOUT_MS)
@@ -201,7 +201,7 @@ def late_frames(settings: KafkaSettings) -> list[str]:
         return []
     minutes = (now_ms() - min(gap.next_ms for gap in gaps)) / 60_000
     left = sum(gap.left for gap in gaps)
-    return [f"recognition has a backlog of {left} late frames, the oldest {minutes:.0f} min old"]
+    return [f"{left} late frames are waiting for recognition; the oldest is {minutes:.0f} min old"]
 
 
 def _open_gaps(consumer: KafkaConsumer, topic: str) -> list[OpenGap]:
@@ -251,7 +251,7 @@ def partition_state(settings: PartitionSettings) -> TopicState:
 def apply_partitions(settings: PartitionSettings) -> None:
     """Recreate the topics if they do not have the configured number of partitions.
 
-    Queues all configuration for publication.
+    Afterwards, queue all configuration for publication.
 
     Raises:
         PartitionsInUseError: a stage is running, or records have not been processed yet.

@@ -67,7 +67,7 @@ _NAME_WORDS: Final = frozenset(
 )
 _WORDS_WITH_NAMES: Final = _NAME_WORDS | _VEHICLE_WORDS | _OTHER_WORDS
 _NUMBER, _VEHICLE, _PLATE = 1, 2, 3
-"""Ranks of titles: how clearly a title names a plate column. 0 means that it names none."""
+"""Ranks of titles, by how clearly a title names a plate column. 0: the title names none."""
 
 
 @dataclass(frozen=True)

@@ -97,7 +97,7 @@ def _skipped(
 
 
 def _doubtful(text: str) -> int:
-    """Return the position of a letter that depends on the encoding, or 0."""
+    """Return the position of the first letter that depends on the encoding, or 0 if none does."""
     at = (at for at, each in enumerate(text, 1) if not each.isascii())
     return next((n for n in at if text[n - 1] not in _LETTERS_OF_GUESSED_FILES), 0)
 

@@ -26,7 +26,7 @@ class FileEncoding(StrEnum):
 
 @dataclass(frozen=True)
 class CsvRow:
-    """A row. ``line``: the row's first line, from 1. ``fault``: why the row cannot be parsed."""
+    """A row that starts at ``line`` (from 1). ``fault`` is the reason why parsing failed."""
 
     line: int
     cells: tuple[str, ...]
@@ -53,13 +53,13 @@ class CsvTable:
 UNCLOSED_QUOTE: Final = "has a misplaced or unclosed quotation mark"
 _CELL_TOO_LONG: Final = f"has a cell of more than {csv.field_size_limit()} characters"
 _SEPARATORS: Final = "\t;|,"
-"""In order of preference: free text contains commas more often than semicolons."""
+"""Separators in order of preference. Free text contains commas more often than semicolons."""
 _SEPARATOR_LINE = re.compile(r'"?sep=([\t;|,:^~])"?', re.IGNORECASE)
 _QUOTED = re.compile(r'"(?:[^"\r\n]|"")*"')
 _SAMPLED_CHARACTERS = 64 << 10
 MAX_LINES: Final = 5_000
 _MAX_ROW_LINES = 20
-"""Maximum lines of a row. Limits how much is parsed again after a misplaced quotation mark."""
+"""Maximum lines of a row, because a row with a misplaced quotation mark is parsed again."""
 _MAX_COLUMNS = 100
 """Maximum number of columns. Further columns are ignored."""
 _BYTE_ORDER_MARKS = {

@@ -39,7 +39,7 @@ INVITATION_HOURS = 72
 
 
 class Invitations:
-    """Creates, lists, revokes and accepts invitations. Every call names the account or a token."""
+    """Creates, lists, revokes and accepts invitations. All methods take the account or a token."""
 
     def __init__(
         self,

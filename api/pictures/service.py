@@ -120,7 +120,7 @@ class PictureRequest:
 
 
 class Pictures:
-    """Loads images. Every call names the account."""
+    """Loads the images of accounts."""
 
     def __init__(
         self,

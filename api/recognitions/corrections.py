@@ -46,7 +46,7 @@ class CorrectionPage:
 
 
 class Corrections:
-    """Manages corrections. A recognition of another account raises ApiError 404."""
+    """Manages corrections. Raises ApiError 404 for a recognition of another account."""
 
     def __init__(
         self,

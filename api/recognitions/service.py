@@ -84,7 +84,7 @@ class Links:
 
 
 class Recognitions:
-    """Reads recognitions. A recognition of another account raises ApiError 404."""
+    """Reads recognitions. Raises ApiError 404 for a recognition of another account."""
 
     def __init__(
         self,

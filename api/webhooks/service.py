@@ -189,7 +189,7 @@ def _unhidden(name: str, value: str, stored: Mapping[str, str]) -> str:
 
 
 class Webhooks:
-    """Manages webhooks. A webhook of another account raises ApiError 404."""
+    """Manages webhooks. Raises ApiError 404 for a webhook of another account."""
 
     def __init__(
         self,

@@ -276,7 +276,7 @@ def create_key(
     expires: Annotated[str | None, typer.Option(help="Expiry time (ISO 8601).")] = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Create an API key and print it. It cannot be shown again."""
+    """Create an API key and print it. The key cannot be shown again."""
     body: dict[str, Any] = {"name": name, "scopes": scope}
     if expires is not None:
         body["expiresAt"] = moment(expires)
@@ -290,7 +290,7 @@ def revoke_key(
     key_id: Annotated[str, typer.Argument(help="ID of the API key.")],
     yes: YesOption = False,
 ) -> None:
-    """Revoke an API key. It stops working immediately."""
+    """Revoke an API key. The key stops working immediately."""
     with connected() as api:
         key = api.api_keys.get(key_id)
         confirm(f"Revoke the API key {key['name']}?", yes)

@@ -53,7 +53,7 @@ def show_json(value: Any) -> None:
 
 
 def show_skipped(found: Mapping[str, Any]) -> None:
-    """Print to standard error the rows that an import skipped."""
+    """Print the rows that an import skipped to standard error."""
     for row in found["skipped"]:
         text = json.dumps(row["text"], ensure_ascii=False)
         typer.echo(f"line {row['line']}, {text}: {row['reason']}", err=True)
@@ -72,7 +72,7 @@ def local_time(text: str | None) -> str:
 
 
 def moment(text: str) -> str:
-    """Return a time in the format of the API. ``30m``, ``24h`` and ``7d`` mean that long ago."""
+    """Return a time in the format of the API. ``30m``, ``24h`` and ``7d`` count back from now."""
     if text[:-1].isdecimal() and text[-1] in _UNITS:
         ago = timedelta(**{_UNITS[text[-1]]: int(text[:-1])})
         return (datetime.now(UTC) - ago).isoformat()
@@ -85,6 +85,6 @@ def moment(text: str) -> str:
 
 
 def confirm(question: str, confirmed: bool) -> None:
-    """Ask for confirmation unless already ``confirmed``. Answering no ends the command."""
+    """Ask for confirmation unless already ``confirmed``. The answer no ends the command."""
     if not confirmed:
         typer.confirm(question, abort=True, err=True)
