@@ -31,7 +31,7 @@ DomainList = Annotated[tuple[str, ...], NoDecode, BeforeValidator(_domains)]
 
 
 class OidcSettings(Fragment):
-    """The provider through which people log in, and the people who are allowed to."""
+    """The provider through which people log in, and the rules for who can log in."""
 
     oidc_issuer: str = Field(
         "",

@@ -33,7 +33,7 @@ MAX_NAMES = 200
 """Maximum number of fields of a JSON object. Valid objects have less than a quarter of this."""
 
 # Control characters (PostgreSQL accepts no NUL), and halves of surrogate pairs, which UTF-8 cannot
-# encode. A single search: otherwise, 1 MB of text would block the event loop for 0.3 s.
+# encode. One search is used, as 1 MB of text would otherwise block the event loop for 0.3 s.
 _UNCLEAN = re.compile(r"[\x00-\x1f\x7f-\x9f\ud800-\udfff]")
 _LINE_BREAKS = str.maketrans("", "", "\t\n\r")
 

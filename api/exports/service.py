@@ -64,7 +64,7 @@ class Exports:
         try:
             yield
         finally:
-            # Subtraction drops counters that reach zero.
+            # Subtracting a Counter drops entries that reach zero.
             self._active -= Counter((owner_id,))
 
     async def open(

@@ -18,7 +18,7 @@ _OF_ADDRESS = "Too much data is being uploaded from this address. Try again shor
 
 @dataclass(frozen=True)
 class BodyBounds:
-    """Maximum bytes in total, for calls without a credential, and for such calls of a network."""
+    """Maximum bytes: in total, for calls without a credential, and for such calls per network."""
 
     in_all: int
     public: int
@@ -93,7 +93,7 @@ class BodyBudget:
     def release(self, payers: Iterable[str], count: int) -> None:
         """Release ``count`` bytes of each payer."""
         self._in_all -= count
-        # Subtraction drops counters that reach zero.
+        # Subtracting a Counter drops entries that reach zero.
         self._held -= Counter(dict.fromkeys(payers, count))
 
     def _reserve(self, payers: _Payers, count: int) -> "BodyReservation":

@@ -45,8 +45,8 @@ class QueueLimits:
 class FairQueue(Generic[K]):
     """Schedules callers fairly. The caller whose last turn is oldest is next.
 
-    A caller that asks a hundred times waits for its own turns. A caller that asks once waits for at
-    most one turn of each other caller.
+    A caller with a hundred requests waits for its own turns. A caller with a single request waits
+    for at most one turn of each other caller.
     """
 
     def __init__(self, limits: QueueLimits) -> None:
@@ -74,7 +74,7 @@ class FairQueue(Generic[K]):
             self.release(caller)
 
     async def acquire(self, caller: K, wait_seconds: float | None) -> None:
-        """Wait for a turn, which lasts until :meth:`release`. ``wait_seconds`` None: wait forever.
+        """Wait for a turn, which lasts until :meth:`release`. ``wait_seconds`` None means no limit.
 
         Raises:
             QueueFullError: too many callers are waiting, or the wait timed out.
@@ -101,7 +101,7 @@ class FairQueue(Generic[K]):
                 await slot
         except BaseException as error:
             if slot.done() and not slot.cancelled() and slot.exception() is None:
-                # The turn started just when the wait ended.
+                # The turn started at the moment when the wait ended.
                 self.release(caller)
             else:
                 self._forget(caller, slot)

@@ -65,7 +65,7 @@ class FairThreads:
                 future.add_done_callback(lambda _: self._end_later(loop, caller))
 
     def close(self, *, wait: bool = True, cancel_futures: bool = False) -> None:
-        """Stop the threads when running work has finished. If ``wait``, block until then."""
+        """Stop the threads when running work has finished, and block until then if ``wait``."""
         self._threads.shutdown(wait, cancel_futures=cancel_futures)
 
     async def _acquire(self, caller: Hashable) -> None:
@@ -79,7 +79,7 @@ class FairThreads:
             ) from error
 
     def _end_later(self, loop: asyncio.AbstractEventLoop, caller: Hashable) -> None:
-        # Called by the thread. After the loop has closed, there are no turns to start.
+        # Called by the thread. No more turns start after the event loop has closed.
         with suppress(RuntimeError):
             loop.call_soon_threadsafe(self._queue.release, caller)
 
@@ -98,7 +98,7 @@ class TimeBudget:
         self._lock = threading.Lock()
 
     def require(self, caller: Hashable) -> None:
-        """Raise if a caller has used up the CPU time for this minute.
+        """Check that a caller has CPU time left in this minute.
 
         Raises:
             ApiError: 429, no CPU time is left.

@@ -31,7 +31,7 @@ IMAGES_PER_REQUEST = 30
 
 @dataclass(frozen=True)
 class LimitRules:
-    """Requests per minute: per caller, or per address for the demo and login. 0: no limit.
+    """Requests per minute and caller, or per minute and address for demo and login. 0: no limit.
 
     Image downloads do not count towards other limits.
     """
@@ -78,7 +78,7 @@ _PICTURE = (LimitKind.PICTURES,), (OwnerLimit.PICTURES_PER_MINUTE,)
 class _Limit:
     """A limit. ``refused`` counts only the requests that the limit rejected.
 
-    Without ``may_block``, callers are never blocked: a block would stop other people's logins.
+    If ``may_block`` is false, no caller is blocked, as a block would stop other people's logins.
     """
 
     usual: RateLimitItem
@@ -133,7 +133,7 @@ class RateLimiter:
         return left
 
     async def admit_export(self, caller: LimitedCaller) -> None:
-        """Count an export of the account, over all its credentials.
+        """Count an export of the account, over all credentials of the account.
 
         Raises:
             ApiError: 429, a limit is exceeded.
@@ -168,7 +168,7 @@ class RateLimiter:
         return {} if limit is None else await self._admit(name, [(limit, name)], 0)
 
     async def _count_for_owner(self, caller: LimitedCaller, wanted: Sequence[OwnerLimit]) -> None:
-        """Count a request of the account, over all its credentials.
+        """Count a request of the account, over all credentials of the account.
 
         Raises:
             ApiError: 429, a limit is exceeded.
@@ -202,7 +202,7 @@ class RateLimiter:
     ) -> list[OwnerLimit]:
         """Return the limits in ``wanted`` that apply.
 
-        If keys have no limit, only accounts with an individual limit are limited.
+        If API keys have no limit, only accounts with individual limits are limited.
         """
         return [limit for limit in wanted if self._rates[limit] or limit in caller.limits]
 
@@ -226,7 +226,7 @@ class RateLimiter:
         if counted.blocked_until is not None:
             raise _blocked(counted.blocked_until, limits[0].usual.amount if limits else 0)
         if counted.refused is not None:
-            # A request that one limit rejects also counts as abuse of the following limits.
+            # A request that one limit rejects also counts as abuse of all later limits.
             for refusing in limits[counted.refused :]:
                 if refusing.may_block:
                     await self._record_refusal(store, refusing, caller)
@@ -312,7 +312,7 @@ class FailedAuthentications:
         return other
 
     async def check(self, address: str) -> None:
-        """Raise if the address or one of its networks has too many failures.
+        """Check that neither the address nor one of its networks has too many failures.
 
         Raises:
             ApiError: 429, a limit is exceeded.

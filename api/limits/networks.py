@@ -1,8 +1,8 @@
 """The networks for which requests are counted and scheduled. No I/O.
 
-A client can have an entire IPv6 network: usually a /64 or /56, at most a /48. Limits therefore also
-count the wider networks of an IPv6 address, with larger allowances, because other clients can share
-these networks.
+A client can control an entire IPv6 network: usually a /64 or /56, at most a /48. Limits therefore
+also count the wider networks of an IPv6 address, with larger allowances, because other clients can
+share these networks.
 """
 
 from collections.abc import Sequence

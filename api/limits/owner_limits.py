@@ -56,7 +56,7 @@ class OwnerLimit(StrEnum):
 
 @dataclass(frozen=True)
 class _Rule:
-    """The unit of a limit, its size (None: from a setting), and the error if it is exceeded."""
+    """The unit, the size (None if a setting defines the size) and the error of a limit."""
 
     unit: str
     size: int | None = None
@@ -78,16 +78,16 @@ _RULES: Mapping[OwnerLimit, _Rule] = {
     OwnerLimit.REPLAYS: _Rule("pending replays", 5, _RATE, 10),
     OwnerLimit.PICTURES_PER_MINUTE: _Rule("image downloads per minute", 12_000, _RATE),
     OwnerLimit.EXPORTS_PER_MINUTE: _Rule("exports per minute", 30, _RATE),
-    # Per API process.
+    # The following limits apply per API process.
     OwnerLimit.STREAMS: _Rule("open event streams", 100, ErrorCode.TOO_MANY_STREAMS, 5),
     OwnerLimit.IMAGE_CALLS_AT_ONCE: _Rule("concurrent image calls", 200, _RATE, 1),
     OwnerLimit.BODY_MEBIBYTES: _Rule("MiB of concurrent request bodies", 64, _RATE, 2),
     OwnerLimit.EXPORTS_AT_ONCE: _Rule("concurrent exports", 2, _RATE, 5),
-    # Enforced by the webhooks stage.
+    # The webhooks stage enforces this limit.
     OwnerLimit.ALERT_DESTINATIONS: _Rule(
         "alert deliveries per recognition", ALERT_DESTINATIONS, _RATE
     ),
-    # Microseconds of CPU time for the worst plate.
+    # A unit is a microsecond of CPU time for the worst plate.
     OwnerLimit.RULE_COST: _Rule(
         "units of rule cost (wildcards and tolerances in alert lists)", 100_000
     ),

@@ -133,7 +133,7 @@ class WindowMemory(Storage, MovingWindowSupport):
         return (window.times[0] if window.times else now), len(window.times)
 
     async def incr(self, key: str, expiry: int, amount: int = 1) -> int:
-        """Add to a number and return the sum. It expires ``expiry`` seconds after creation."""
+        """Add to a number, which expires ``expiry`` seconds after creation, and return the sum."""
         now = time.time()
         self._sweep(now)
         count = self._counts.get(key)
@@ -143,7 +143,7 @@ class WindowMemory(Storage, MovingWindowSupport):
         return count.number
 
     async def get(self, key: str) -> int:
-        """Return a number; 0 if it does not exist."""
+        """Return a number, or 0 if the number does not exist."""
         count = self._counts.get(key)
         return 0 if count is None or count.until <= time.time() else count.number
 

@@ -18,13 +18,13 @@ from common.settings import KafkaSettings
 log = structlog.get_logger()
 
 _BACK_MS = 10 * 60_000
-"""Time range that a new process reads back, so that clients can resume after a restart."""
+"""Age of the oldest records that a new process reads, so that clients can resume."""
 
 _TIMEOUT_MS = 3_000
 
 
 class RecognitionFeed(TopicTailer):
-    """Reads the topic, starting some minutes back. Resumes at its position after a Kafka outage."""
+    """Reads the topic from some minutes ago. Resumes at the last position after an outage."""
 
     def __init__(self, settings: KafkaSettings, recent: RecentRecognitions) -> None:
         """Feed ``recent``, on the event loop that calls :meth:`start`."""
@@ -33,7 +33,7 @@ class RecognitionFeed(TopicTailer):
         self._next: dict[int, int] = {}
 
     def seek(self, consumer: KafkaConsumer, partitions: list[TopicPartition]) -> None:
-        """Resume where reading stopped, or start some minutes back."""
+        """Resume at the last position, or start with records from some minutes ago."""
         first = consumer.beginning_offsets(partitions, timeout_ms=_TIMEOUT_MS)
         ends = consumer.end_offsets(partitions, timeout_ms=_TIMEOUT_MS)
         if not self._can_resume(partitions, first, ends):
@@ -59,7 +59,7 @@ class RecognitionFeed(TopicTailer):
         first: dict[TopicPartition, int],
         ends: dict[TopicPartition, int],
     ) -> bool:
-        # False if unread records were deleted, or the topic was recreated.
+        # The result is false if unread records were deleted or the topic was recreated.
         return all(
             first[partition] <= self._next.get(partition.partition, -1) <= ends[partition]
             for partition in partitions
@@ -79,7 +79,7 @@ def _live_record(record: ConsumerRecord) -> LiveRecord:
     try:
         recognition = recognition_row(decode(Recognition, record.value or b""))
     except InvalidInputError as error:
-        # The sink stores the record as a dead letter. Here, it must not block other records.
+        # The sink stores the record as a dead letter. Other records are not blocked.
         log.warning("live_record_unreadable", error=str(error), offset=record.offset)
         return LiveRecord(record.partition, record.offset, None)
     return LiveRecord(record.partition, record.offset, recognition)

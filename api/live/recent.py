@@ -19,11 +19,11 @@ from common.errors import MisconfiguredError
 from common.secrets import SecretBox
 
 _REMEMBERED_IDS = 4
-"""Remembered IDs, as a multiple of the capacity. Recognitions published again are dropped."""
+"""Number of IDs remembered to drop duplicate recognitions, as a multiple of the capacity."""
 
 _KIND = "recognition-stream"
 _LAG_MS = 60_000
-"""Maximum lag between processes. An older position that is ahead comes from a previous topic."""
+"""Maximum lag between processes. Older positions that are ahead belong to a deleted topic."""
 
 
 @dataclass(frozen=True)
@@ -101,7 +101,7 @@ class RecentRecognitions:
 
     @property
     def knows_erasures(self) -> bool:
-        """Whether the erasures are known. Until then, no recognition must be shown."""
+        """Whether the erasures are known. If not, no recognition must be shown."""
         return self._erasures is not None
 
     def ends(self) -> dict[int, int]:
@@ -227,7 +227,7 @@ class CursorExpiredError(Exception):
 
 @dataclass(frozen=True)
 class Passed:
-    """A recognition, and the reader's next offset of each partition after it."""
+    """A recognition, and the reader's next offset of each partition after the recognition."""
 
     recognition: RecognitionRow
     offsets: dict[int, int]

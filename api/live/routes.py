@@ -98,5 +98,5 @@ async def stream_recognitions(
         events = await live.open(
             caller.owner_id, wanted_by(query), last_event_id, partial(recheck_access, request)
         )
-        # From here on, the response releases the slot.
+        # From this point, the response releases the slot.
         return EventStream(events, held.pop_all())

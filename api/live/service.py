@@ -56,7 +56,7 @@ class ErasureSync:
 class StreamSlots:
     """Limits open streams.
 
-    An account cannot hold more slots than remain free, so that greedy accounts leave some free.
+    An account cannot hold more slots than remain free, so greedy accounts leave some slots free.
     """
 
     def __init__(self, limits: OwnerLimits, *, per_credential: int, in_all: int) -> None:
@@ -85,7 +85,7 @@ class StreamSlots:
         try:
             yield
         finally:
-            # Subtraction drops counters that reach zero.
+            # Subtracting a Counter drops entries that reach zero.
             self._open -= Counter((credential_id,))
             self._of_owner -= Counter((owner_id,))
 

@@ -33,7 +33,7 @@ _LOG_INTERVAL_SECONDS = 60.0
 
 
 class ConnectionLimits:
-    """Limits the connections of one process, in total and per address; 0: no limit.
+    """Limits the connections of one process, in total and per address. 0 means no limit.
 
     The wider networks of an IPv6 address can have more connections than a single address, but at
     most half of the total. Trusted proxies serve many clients and have no limit per address.

@@ -21,9 +21,9 @@ class Document:
         headers: Mapping[str, str] | None = None,
         caching: str = _CACHING,
     ) -> None:
-        """``headers`` are sent in addition to the common headers. ``caching``: Cache-Control."""
+        """``headers`` are sent in addition to the common headers. ``caching`` is Cache-Control."""
         self._plain = content.encode()
-        # All responses share these bytes, so a slow client costs no copy.
+        # All responses share these bytes, so slow clients need no copies.
         self._compressed = gzip.compress(self._plain, mtime=0)
         # The ETag is weak, because it is the same for the plain and the compressed form.
         self._tag = f'W/"{hashlib.sha256(self._plain).hexdigest()[:32]}"'

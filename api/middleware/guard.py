@@ -131,7 +131,7 @@ def _record(request: Request, access: Access, answer: Response) -> None:
 
 
 def _query_names(route: APIRoute) -> frozenset[str] | None:
-    """Return a route's query parameters. None (for health checks and scrapers) allows any."""
+    """Return a route's query parameters, or None if any are allowed (health checks, scrapers)."""
     if not route.include_in_schema:
         return None
     return frozenset(_names_below(route.dependant))
@@ -242,7 +242,7 @@ async def _admit(request: Request, access: Access, address: str) -> None:
     principal = await _authenticate(request, address)
     request.state.principal = principal
     queue_as(principal.owner_id)
-    # Before the scope check, so that denied calls count too.
+    # The call is counted before the scope check, so that denied calls count too.
     limiter = service_of(request, RateLimiter)
     left = await limiter.admit(
         principal, recognizes=access.recognizes, shows_picture=access.shows_picture

@@ -97,7 +97,7 @@ class ApiHttpProtocol(HttpToolsProtocol):
         if self._watched.is_lingering:
             return
         self._unset_keepalive_if_required()
-        # A head is parsed in small steps, so that a head that is too long is noticed early.
+        # A head is parsed in small steps, so that an overlong head is detected early.
         while self._is_in_head and len(data) > _STEP_BYTES and not self.transport.is_closing():
             self._take(data[:_STEP_BYTES])
             data = data[_STEP_BYTES:]
@@ -105,7 +105,7 @@ class ApiHttpProtocol(HttpToolsProtocol):
             self._take(data)
 
     def send_400_response(self, msg: str) -> None:
-        """Reject and close: the start of the next request cannot be found."""
+        """Reject the request and close the connection, as the next request cannot be found."""
         self._refuse(_NO_HTTP)
 
     def _take(self, data: bytes) -> None:

@@ -123,7 +123,7 @@ class RequestContext:
             try:
                 status = await self._handle(scope, receive, send, request_id)
             finally:
-                # Also runs after a cancellation. The route contains no plates, unlike the path.
+                # This also runs after a cancellation. Only the path can contain plates.
                 route = _route(scope)
                 span.update_name(f"{method} {route}")
                 span.set_attributes({"http.request.method": method, "http.route": route})
@@ -151,7 +151,7 @@ class RequestContext:
         except Exception:
             log.exception("request_failed", method=scope["method"], route=_route(scope))
             if status:
-                # Part of the response was sent. Only aborting shows that it is incomplete.
+                # Part of the response was sent. Only aborting shows that the rest is missing.
                 raise
             answer = error_response(ApiError(ErrorCode.INTERNAL_ERROR), request_id)
             await answer(scope, receive, send_with_id)
@@ -216,7 +216,7 @@ class HeadRequests:
                 message = {**message, "body": b""}
             await send(message)
 
-        # A copy, because the server must still see HEAD to send no body despite Content-Length.
+        # The scope is copied, because the server must see HEAD to omit the body.
         get_scope = {**scope, "method": "GET"}
         try:
             await self._app(get_scope, receive, send_without_body)

@@ -69,7 +69,7 @@ class FlowCookies:
         return self._box.encrypt(msgspec.json.encode({FLOW_COOKIE: flow}).decode())
 
     def flow(self, cookie: str | None, state: str) -> Flow | None:
-        """Return the login with this state in a cookie, or None if invalid or expired."""
+        """Return the login with this state from a cookie, or None if the cookie is not valid."""
         if not cookie:
             return None
         try:

@@ -19,7 +19,7 @@ from joserfc.jws import JWSRegistry
 from api.oidc.flow import Flow
 
 _EDWARDS: Final = ("Ed25519", "EdDSA")
-"""Both names of the same algorithm, the newer name first. **Source:** RFC 9864, section 2.2."""
+"""Both names of the Ed25519 algorithm, the newer name first. **Source:** RFC 9864, section 2.2."""
 
 _ALGORITHMS: Final = (
     *("RS256", "RS384", "RS512", "PS256", "PS384", "PS512"),

@@ -193,7 +193,7 @@ def check_description(described: Description, issuer: str) -> None:
     """Check that the issuer matches, and that all URLs use HTTPS if the issuer's URL does.
 
     Raises:
-        DependencyUnavailableError: the document names another issuer, or a URL lacks TLS.
+        DependencyUnavailableError: the document names another issuer, or a URL does not use HTTPS.
     """
     named = (
         described.authorization_endpoint,
@@ -240,7 +240,7 @@ def _decoded(body: bytes, kind: type[_T]) -> _T:
 
 
 def _is_subject(text: str) -> bool:
-    """At most 255 ASCII characters. **Source:** OpenID Connect Core 1.0, section 2."""
+    """Subjects have up to 255 ASCII characters. **Source:** OpenID Connect Core 1.0, section 2."""
     return 0 < len(text) <= _MAX_SUBJECT_CHARACTERS and text.isascii() and text.isprintable()
 
 

@@ -13,7 +13,7 @@ from api.oidc.flow import Identity
 
 
 def find_bound(session: Session, identity: Identity) -> Person | None:
-    """Return the person linked to this identity, or None."""
+    """Return the person linked to this identity, or None if no person is linked."""
     return session.scalar(
         select(Person).where(
             Person.oidc_issuer == identity.issuer, Person.oidc_subject == identity.subject
@@ -42,7 +42,7 @@ def bind(session: Session, person_id: UUID, identity: Identity, started: float) 
     announce_person(session, person.id, person.email)
     if person.email == identity.email:
         prove_email(session, person)
-    # One update, so that the audit log gets one entry.
+    # A single update adds only one entry to the audit log.
     with session.no_autoflush:
         if person.oidc_subject is None and person.has_password:
             set_password(session, person, NO_PASSWORD)

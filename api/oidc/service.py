@@ -60,7 +60,7 @@ class OidcLogIn:
         limits: OwnerLimits,
         audit: AuditBuffer,
     ) -> None:
-        """``box`` encrypts cookies. Invitations share ``failures``. ``audit`` gets denials."""
+        """``box`` encrypts cookies. Invitations also use ``failures``. ``audit`` logs denials."""
         self._settings = settings
         self._sessions = sessions
         self._cookies = FlowCookies(box)
@@ -75,12 +75,12 @@ class OidcLogIn:
         self._queue = FairQueue[Hashable](_CALLS)
 
     async def begin(self, invitation: str | None, address: str) -> tuple[str, str]:
-        """Start a login: return the provider URL and the cookie.
+        """Start a login. Return the provider URL and the cookie.
 
         ``invitation`` is the token of the invitation to accept.
 
         Raises:
-            ApiError: 404, no provider is set; 429, the address has too many failures.
+            ApiError: 404, no provider is configured; 429, the address has too many failures.
             DependencyUnavailableError: the provider is not responding.
         """
         provider = self._required()
@@ -91,11 +91,11 @@ class OidcLogIn:
     async def finish(
         self, answer: ProviderAnswer, cookie: str | None, address: str, device_cookie: str | None
     ) -> NewSession:
-        """Complete a login: return a session of the person that the provider authenticated.
+        """Complete a login. Return a session of the person that the provider authenticated.
 
         Raises:
-            ApiError: 400, the login expired or another browser started it; 403, the person
-                cannot log in; 404, no provider is set, or the invitation is invalid; 409, the
+            ApiError: 400, the login expired or another browser started it; 403, the person cannot
+                log in; 404, no provider is configured, or the invitation is invalid; 409, the
                 person exists, or the limit is reached; 429, the address has too many failures.
             DependencyUnavailableError: the provider is not responding.
         """
@@ -161,7 +161,7 @@ class OidcLogIn:
     def _target(
         self, session: Session, identity: Identity, invitation: str | None
     ) -> tuple[UUID, ActionSubject] | None:
-        """Return the account and the person that a denied login was for, or None if unknown."""
+        """Return the account and the person that a denied login was for, if known."""
         email = identity.named_email
         # Unproven addresses are left out: the account would learn of other accounts' people.
         person = find_bound(session, identity) or (find_proven(session, email) if email else None)
@@ -243,12 +243,12 @@ class OidcLogIn:
 
 
 def _bound(session: Session, identity: Identity) -> Person | None:
-    """Lock the account of the person linked to the identity; return the person if still linked."""
+    """Lock the account of the person linked to the identity. Return the person if still linked."""
     found = find_bound(session, identity)
     if found is None:
         return None
     lock_owner(session, found.owner_id)
-    # Read again: before the lock, the person may have been unlinked, removed or disabled.
+    # The person may have been unlinked, removed or disabled before the lock.
     session.expire(found)
     return find_bound(session, identity)
 

@@ -133,7 +133,7 @@ def enqueue_replay(
 
 
 def republish_all(session: Session) -> int:
-    """Add all configuration to the outbox again; return the number of records.
+    """Add all configuration to the outbox again, and return the number of records.
 
     The rows are locked, so that no older state is published after a change.
     """

@@ -127,7 +127,7 @@ class KafkaPublisher:
 
 
 def _end_span(span: Span, outcome: object) -> None:
-    """End the span; mark it as failed if the outcome is an error."""
+    """End the span, and mark the span as failed if the outcome is an error."""
     if isinstance(outcome, Exception):
         fail(span, type(outcome).__name__)
     span.end()

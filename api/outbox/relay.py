@@ -36,7 +36,7 @@ _CONNECT_TIMEOUT_SECONDS = 5
 _RETRY = RetryPolicy(first_pause_seconds=0.2, longest_pause_seconds=5.0, spread=(1.0, 1.0))
 _STABLE_AFTER_SECONDS = 30.0
 _SLICE_SECONDS = 0.5
-# Longer than any wait for Kafka or PostgreSQL.
+# Every wait for Kafka or PostgreSQL is shorter than this.
 _STUCK_SECONDS = 180.0
 
 _REPLAYED_ROWS = 100
@@ -87,7 +87,7 @@ class Relay:
         self._stop.set()
 
     def is_alive(self) -> bool:
-        """Return whether the loop has run recently. Failed attempts count."""
+        """Return whether the loop has run recently, even if the attempts failed."""
         return time.monotonic() - self._progress_seconds < _STUCK_SECONDS
 
     def run(self) -> None:
@@ -125,14 +125,14 @@ class Relay:
             connect_timeout=_CONNECT_TIMEOUT_SECONDS,
             application_name="platestream-relay",
             options="-c statement_timeout=10000",
-            # Detects a vanished server within half a minute.
+            # This detects a vanished server within half a minute.
             keepalives_idle=10,
             keepalives_interval=5,
             keepalives_count=3,
         )
 
     def _acquire_lock(self, connection: psycopg.Connection) -> bool:
-        """Wait for the lock that the active relay holds; return False if stopped first."""
+        """Wait for the lock of the active relay. Return False if stopped during the wait."""
         waiting = False
         while not self._stop.is_set():
             row = connection.execute(

@@ -27,7 +27,7 @@ _EVENTS: Final = (DELIVERIES.name, RECOGNITIONS.name)
 
 
 def drop_set_aside(session: Session, before: datetime) -> int:
-    """Delete failed records older than ``before``; return how many."""
+    """Delete failed records older than ``before``, and return their number."""
     old = delete(ConfigOutbox).where(
         ConfigOutbox.error.is_not(None), ConfigOutbox.created_at < before
     )
@@ -35,7 +35,7 @@ def drop_set_aside(session: Session, before: datetime) -> int:
 
 
 def forget_owner_rows(session: Session, owner_id: UUID) -> int:
-    """Delete all records of an account except tombstones, which have no account; return how many.
+    """Delete all records of an account except tombstones, and return their number.
 
     Add the tombstones of the account first.
     """
@@ -44,7 +44,7 @@ def forget_owner_rows(session: Session, owner_id: UUID) -> int:
 
 
 def erase_plate_rows(session: Session, owner_id: UUID, plate: str, *, before_ms: int) -> int:
-    """Delete an account's events that contain a plate (normalised); return how many.
+    """Delete an account's events that contain a plate (normalised), and return their number.
 
     Only events captured before ``before_ms`` (Unix ms, UTC) and undecodable events are deleted.
     """

@@ -19,7 +19,7 @@ _SEAL_BYTES = 16
 
 
 class Filter(Protocol):
-    """The filter of a list request. Must be a dataclass."""
+    """The filter of a list request, which must be a dataclass."""
 
     __dataclass_fields__: ClassVar[dict[str, Field[Any]]]
 

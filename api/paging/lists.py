@@ -94,7 +94,7 @@ def page_of(
 
 
 def _cursor_of(entry: Dated) -> RecognitionCursor:
-    """Return the position of an item. Its time is in microseconds."""
+    """Return the position of an item. The time is in microseconds."""
     at_us = to_unix_ms(entry.created_at.replace(microsecond=0)) * _MICROSECONDS
     return RecognitionCursor(at_us + entry.created_at.microsecond, entry.id)
 

@@ -30,7 +30,7 @@ class InvitationEmail:
     """Sends an invitation's link to the invited person."""
 
     def __init__(self, settings: EmailSettings) -> None:
-        """If the settings name no SMTP server, nothing is sent."""
+        """No email is sent if the settings name no SMTP server."""
         self._settings = settings
         self._server = (
             MailServer(settings, timeout_seconds=_STEP_SECONDS) if settings.smtp_host else None
@@ -38,11 +38,11 @@ class InvitationEmail:
 
     @property
     def is_on(self) -> bool:
-        """Whether an SMTP server is set."""
+        """Whether an SMTP server is configured."""
         return self._server is not None
 
     async def send(self, invitation: Invitation, token: str, timezone: str) -> EmailedLink:
-        """Send an invitation; return the result. Errors of the server are returned, not raised.
+        """Send an invitation and return the result. Server errors are returned, not raised.
 
         ``timezone`` is the account's time zone, used for the expiry time in the email.
         """

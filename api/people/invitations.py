@@ -115,7 +115,7 @@ class Invitations:
         return known
 
     async def accept(self, token: str, name: str, password: str, address: str) -> Person:
-        """Accept an invitation: create the person. The emailed token also proves the address.
+        """Accept an invitation and create the person. The emailed token also proves the address.
 
         The result does not reveal whether other accounts use the address.
 
@@ -134,14 +134,14 @@ class Invitations:
         )
 
     async def sweep(self) -> int:
-        """Delete expired invitations; return how many."""
+        """Delete expired invitations, and return their number."""
         now = datetime.now(UTC)
         return await self._database.run(
             lambda session: repository.delete_expired_invitations(session, now)
         )
 
     def _insert(self, session: Session, caller: Principal, row: Invitation) -> str:
-        """Insert an invitation; return the account's time zone."""
+        """Insert an invitation, and return the account's time zone."""
         lock_as_administrator(session, caller)
         if repository.find_in_account(session, caller.owner_id, row.email) is not None:
             raise ApiError(ErrorCode.PERSON_EXISTS)
@@ -165,7 +165,7 @@ def require_invitation(session: Session, token: str) -> Invitation:
     known = repository.find_invitation(session, digest)
     if known is not None:
         lock_owner(session, known.owner_id)
-        # Read again: another request may have used the invitation before the lock.
+        # Another request may have used the invitation before the lock.
         known = repository.find_invitation(session, digest)
     if known is None:
         raise ApiError(ErrorCode.INVITATION_OVER)

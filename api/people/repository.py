@@ -23,7 +23,7 @@ def list_people(session: Session, owner_id: UUID) -> Sequence[Person]:
 
 
 def get_person(session: Session, owner_id: UUID, person_id: UUID) -> Person | None:
-    """Return a person of the account, or None."""
+    """Return a person of the account, or None if the person does not exist."""
     return session.scalar(select(Person).where(Person.id == person_id, Person.owner_id == owner_id))
 
 
@@ -70,7 +70,7 @@ def delete_person(session: Session, person: Person) -> None:
 
 
 def unbind(session: Session, person: Person) -> list[UUID]:
-    """Unlink a person from the provider and end their sessions; return the sessions' IDs.
+    """Unlink a person from the provider, end their sessions and return the sessions' IDs.
 
     Logins through the provider that have already started are rejected. At the next login, the
     person is found by email address, if they have proven the address.
@@ -123,11 +123,11 @@ def find_invitation(session: Session, token_hash: bytes) -> Invitation | None:
 
 
 def find_in_account(session: Session, owner_id: UUID, email: str) -> Person | None:
-    """Return the person with an email address (lower case) in an account, or None."""
+    """Return the person with an email address (lower case) in an account, if any."""
     return session.scalar(select(Person).where(Person.owner_id == owner_id, Person.email == email))
 
 
 def delete_expired_invitations(session: Session, now: datetime) -> int:
-    """Delete expired invitations; return how many."""
+    """Delete expired invitations, and return their number."""
     expired = delete(Invitation).where(Invitation.expires_at <= now).returning(Invitation.id)
     return len(session.scalars(expired).all())

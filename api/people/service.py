@@ -44,7 +44,7 @@ class People:
     async def change(self, caller: Principal, person_id: UUID, change: Mapping[str, Any]) -> Person:
         """Change the ``role`` of a person, or whether they are ``enabled``.
 
-        The person's sessions immediately get the scopes of the new role, or end if disabled.
+        A person's sessions immediately get the new role's scopes, or end if the person is disabled.
 
         Raises:
             ApiError: 404, the account has no such person; 409, no other administrator is left.

@@ -162,7 +162,7 @@ class Pictures:
         """
         key, width_px = snapshot_key(owner_id, camera_id), wanted.width_px
         if wanted.known_tags or width_px is not None:
-            # Read the metadata first: the image itself may not be needed.
+            # The metadata is read first, because the image itself may not be needed.
             stored = await self._images.described(key)
             known = None if stored is None else self._sent_before(stored, wanted)
             if known is not None:

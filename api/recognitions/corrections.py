@@ -31,7 +31,7 @@ _RECOGNITIONS_LEFT: Final = timedelta(days=31)
 
 @dataclass(frozen=True)
 class CorrectionFilter:
-    """Selects the corrections of an account whose plate contains ``plate`` (normalised), or all."""
+    """Selects all corrections of an account, or those with ``plate`` (normalised) in the plate."""
 
     owner_id: UUID
     plate: str | None
@@ -39,7 +39,7 @@ class CorrectionFilter:
 
 @dataclass(frozen=True)
 class CorrectionPage:
-    """A page of corrections. ``next_key`` is the cursor of the next page, or None on the last."""
+    """A page of corrections. ``next_key`` is the cursor of the next page, or None at the end."""
 
     corrections: tuple[Correction, ...]
     next_key: str | None
@@ -125,7 +125,7 @@ class Corrections:
         return CorrectionPage(tuple(found[:limit]), self._sealer.seal(wanted, position))
 
     async def sweep(self) -> int:
-        """Delete corrections of expired recognitions, at most once an hour; return how many.
+        """Once an hour, delete corrections of expired recognitions, and return their number.
 
         Raises:
             DependencyUnavailableError: PostgreSQL is not responding.

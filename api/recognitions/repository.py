@@ -75,7 +75,7 @@ def upsert_correction(
 
 
 def name_of(session: Session, caller: Principal) -> str | None:
-    """Return the person's email address or the API key's name, or None if deleted."""
+    """Return the person's email address or the API key's name, or None if no longer stored."""
     if caller.person is not None:
         return caller.person.email
     key = session.get(ApiKey, caller.credential_id)
@@ -112,7 +112,7 @@ def list_corrections(
 ) -> list[Correction]:
     """Return corrections, newest recognition first, starting after ``after``.
 
-    If ``plate`` (normalised) is given, return only corrections whose plate contains it.
+    If ``plate`` (normalised) is given, return only corrections whose plate contains ``plate``.
     """
     position = tuple_(CorrectionEntry.captured_ms, CorrectionEntry.recognition_id)
     wanted = select(CorrectionEntry).where(CorrectionEntry.owner_id == owner_id)
@@ -163,7 +163,7 @@ def list_misread(
 
 
 def erase_corrections(session: Session, owner_id: UUID, plate: str, *, before_ms: int) -> int:
-    """Delete corrections from or to a plate (normalised); return how many.
+    """Delete corrections from or to a plate (normalised), and return their number.
 
     Only corrections of recognitions captured before ``before_ms`` (Unix ms, UTC) are deleted.
     """
@@ -176,7 +176,7 @@ def erase_corrections(session: Session, owner_id: UUID, plate: str, *, before_ms
 
 
 def delete_expired_corrections(session: Session, *, before_ms: int) -> int:
-    """Delete corrections of recognitions from before ``before_ms`` (Unix ms); return how many."""
+    """Delete corrections of recognitions before ``before_ms`` (Unix ms). Return their number."""
     deleted = delete(CorrectionEntry).where(CorrectionEntry.captured_ms < before_ms)
     return len(session.scalars(deleted.returning(CorrectionEntry.recognition_id)).all())
 

@@ -53,7 +53,7 @@ class PlateQuery(BaseModel):
 
     model_config = ConfigDict(frozen=True)
 
-    # Must precede plate: the validator of plate reads match.
+    # This field must precede plate, because plate's validator reads match.
     match: MatchMode = Field(default=MatchMode.SUBSTRING, description=_MATCH)
     plate: Annotated[str, Field(max_length=_MAX_PLATE_QUERY_CHARACTERS)] | None = Field(
         default=None,
@@ -119,7 +119,7 @@ def searched_plate(plate: str | None, match: MatchMode) -> str | None:
     """
     try:
         if match is MatchMode.SUBSTRING:
-            # A blank plate has always matched any plate here.
+            # For compatibility, a blank plate matches any plate.
             return typed_plate(plate or "") or None
         if plate is None:
             raise ValueError(f"is required with match={match}")

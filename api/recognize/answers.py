@@ -115,7 +115,7 @@ def _plate_result(reading: PlateReading, width_px: int, height_px: int) -> Plate
     box = reading.box
     return PlateResult(
         plate=reading.text,
-        # Rounded so that 0.87 gives 87 and not 86.999999999.
+        # The value is rounded so that 0.87 gives 87 and not 86.999999999.
         conf=round(100 * reading.confidence, _DECIMALS),
         char_confs=";".join(f"{_best(options):.4f}" for options in reading.positions),
         coordinate_left=_within(box.x, width_px),

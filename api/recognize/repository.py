@@ -108,7 +108,7 @@ def drop(session: Session, claimed: Claim) -> None:
 
 
 def delete_expired(session: Session, now: datetime) -> int:
-    """Delete expired keys; return how many."""
+    """Delete expired keys, and return their number."""
     deleted = session.scalars(
         delete(IdempotencyKey)
         .where(IdempotencyKey.expires_at <= now)

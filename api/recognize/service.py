@@ -49,7 +49,7 @@ _LEASE_MARGIN_SECONDS = 5.0
 
 @dataclass(frozen=True)
 class ImageCall:
-    """An image to read. ``store``: store recognitions. ``key``: the Idempotency-Key."""
+    """An image to read. ``key`` is the Idempotency-Key. If ``store``, recognitions are stored."""
 
     image: bytes
     store: bool = False
@@ -122,7 +122,7 @@ class ImageRecognition:
         try:
             yield
         finally:
-            # Subtraction drops counters that reach zero.
+            # Subtracting a Counter drops entries that reach zero.
             self._active -= Counter((owner_id,))
 
     async def recognize(self, owner_id: UUID, call: ImageCall) -> RecognizeAnswer:
@@ -150,7 +150,7 @@ class ImageRecognition:
             )
 
     async def sweep(self) -> int:
-        """Delete expired keys and release the credits of crashed calls; return how many."""
+        """Delete expired keys and release expired reservations. Return the reservations' number."""
 
         def work(session: Session) -> int:
             now = datetime.now(UTC)
@@ -247,16 +247,16 @@ class ImageRecognition:
             # error can occur after a commit.
             is_rolled_back = isinstance(error, (ApiError, InvalidInputError))
             is_unnamed = is_rolled_back or not photo.may_be_named
-            # Shielded, so that it completes even if the caller is cancelled.
+            # The undo is shielded, so that a cancelled caller does not interrupt it.
             await asyncio.shield(self._undo(paid, photo, is_unnamed=is_unnamed))
             raise
 
     async def _undo(self, paid: _Paid, photo: CallPhoto, *, is_unnamed: bool) -> None:
         """Release a call's reservation and key, and delete its photo if no record refers to it.
 
-        No record does if ``is_unnamed`` or the reservation was still held: publishing settles the
-        reservation. If the database is unavailable, the sweeper releases the reservation later, and
-        the photo stays until its retention ends or the account is removed.
+        No record refers to it if ``is_unnamed`` or the reservation was still held, because
+        publishing settles the reservation. If the database is down, the sweeper releases the
+        reservation later, and the photo stays until its retention ends or the account is removed.
         """
         try:
             was_held = await self._database.run(lambda session: _release(session, paid))

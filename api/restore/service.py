@@ -120,7 +120,7 @@ def _check_secret_key(session: Session, box: SecretBox) -> None:
 def end_access(session: Session, *, disables_keys: bool) -> dict[str, int]:
     """End all sessions and invitations, and delete the outbox of the backup.
 
-    If ``disables_keys``, also disable all API keys. Return counts by name. Can be repeated.
+    If ``disables_keys``, also disable all API keys. Return counts by name. Repeating is safe.
     """
     disable = update(ApiKey).where(ApiKey.enabled).values(enabled=False).returning(ApiKey.id)
 
@@ -131,7 +131,7 @@ def end_access(session: Session, *, disables_keys: bool) -> dict[str, int]:
         "sessionsEnded": count(delete(LoginSession).returning(LoginSession.id)),
         "invitationsEnded": count(delete(Invitation).returning(Invitation.id)),
         "keysDisabled": count(disable) if disables_keys else 0,
-        # Already published: webhooks would receive the events again, even of erased plates.
+        # These are already published. Webhooks would get events again, even of erased plates.
         "recordsDropped": count(delete(ConfigOutbox).returning(ConfigOutbox.id)),
     }
 
@@ -150,7 +150,7 @@ def publish(session: Session, erased: Mapping[UUID, int]) -> int:
 
 
 def keys_to_review(session: Session) -> list[tuple[ApiKey, str]]:
-    """Return the valid API keys, each with the account's email address.
+    """Return all valid API keys, each with the account's email address.
 
     Some keys may have been revoked after the backup.
     """
@@ -178,7 +178,7 @@ def people_to_review(session: Session) -> list[tuple[Person, str]]:
 
 
 class _FileErasure(msgspec.Struct, frozen=True, rename="camel"):
-    """An erasure of a plate, or of an account (no ``plate_hash``). ``before_ms``: Unix ms, UTC."""
+    """The erasure of a plate, or of an account without ``plate_hash``. Times: Unix ms, UTC."""
 
     owner_id: UUID
     before_ms: int
@@ -203,10 +203,10 @@ def read_file(path: Path) -> list[StoredErasure]:
 
 
 def add_to_file(path: Path, erasures: Sequence[StoredErasure]) -> int:
-    """Add erasures to a file with mode 600; return how many the file contains.
+    """Add erasures to a file with mode 600, and return the number of erasures in the file.
 
-    The file is replaced atomically. It retains earlier erasures, which the databases delete after
-    30 days.
+    The file is replaced atomically. The new file retains earlier erasures, which the databases
+    delete after 30 days.
 
     Raises:
         InvalidInputError: the file cannot be read or written.
@@ -250,8 +250,8 @@ async def erase_again(
 ) -> dict[UUID, int]:
     """Repeat erasures. Return the number of plates found (1 for a found account), by account.
 
-    Can be repeated. Erasures recorded in ClickHouse are also repeated, because the backup of
-    PostgreSQL may be older.
+    The call can be repeated. Erasures recorded in ClickHouse are also repeated, because the backup
+    of PostgreSQL may be older.
 
     Raises:
         TransientError: a server is unavailable or busy.

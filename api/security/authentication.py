@@ -38,7 +38,7 @@ class Authenticator:
         unknown_concurrency: int = _UNKNOWN_CONCURRENCY,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """``unknown_concurrency`` limits unknown-credential lookups. ``clock`` counts seconds."""
+        """``unknown_concurrency`` limits lookups of unknown keys. ``clock`` returns seconds."""
         self._database = database
         self.failures = failures
         self._clock = clock
@@ -49,7 +49,7 @@ class Authenticator:
         self._tasks: set[asyncio.Task[None]] = set()
 
     async def authenticate(self, authorization: str | None, address: str) -> Principal:
-        """Return the caller of an Authorization header. Failures are counted by ``address``.
+        """Return the caller that an Authorization header names. Failures count for ``address``.
 
         Raises:
             ApiError: 401, the key is missing, wrong or expired (with different codes); 429, the
@@ -72,7 +72,7 @@ class Authenticator:
         )
 
     async def authenticate_session(self, token: str, address: str) -> Principal:
-        """Return the caller of a session cookie, with the scopes of the person's role.
+        """Return the caller that a session cookie names, with the scopes of the person's role.
 
         Raises:
             ApiError: the same errors as for an API key.
@@ -98,7 +98,7 @@ class Authenticator:
         self._sessions.trust(credentials.token_hash(token))
 
     def forget(self, credential_id: UUID) -> None:
-        """Remove a changed credential from the cache. Other processes follow within a second."""
+        """Remove a changed credential from the cache. Other processes reload it within a second."""
         self._keys.forget(credential_id)
         self._sessions.forget(credential_id)
 

@@ -130,7 +130,7 @@ def matching_hashes(password: str, stored: Collection[str]) -> frozenset[str]:
 
 
 def password_fault(password: str) -> str | None:
-    """Return why ``password`` is not allowed (continues the field's name), or None if allowed."""
+    """Return why ``password`` is not allowed, or None. The text continues a field's name."""
     if not MIN_PASSWORD_CHARACTERS <= len(password) <= MAX_PASSWORD_CHARACTERS:
         return f"must have {MIN_PASSWORD_CHARACTERS} to {MAX_PASSWORD_CHARACTERS} characters"
     if password.strip().lower() in _common_passwords():

@@ -46,7 +46,7 @@ class CredentialCache(Generic[_R]):
         """``clock`` counts seconds."""
         self._clock = clock
         self._found: LRUCache[bytes, _Entry[_R]] = LRUCache(_ENTRIES)
-        # Separate, so that many invalid credentials do not evict valid credentials.
+        # This cache is separate, so that invalid credentials do not evict valid credentials.
         self._unknown: LRUCache[bytes, float] = LRUCache(_ENTRIES)
 
     def get(self, digest: bytes) -> _R | None:

@@ -79,13 +79,13 @@ def key_ids(session: Session, owner_id: UUID) -> frozenset[UUID]:
 
 
 def get_key(session: Session, owner_id: UUID, key_id: UUID) -> KeyRecord | None:
-    """Return an API key of the account, or None."""
+    """Return an API key of the account, or None if the key does not exist."""
     key = session.scalar(select(ApiKey).where(ApiKey.id == key_id, ApiKey.owner_id == owner_id))
     return None if key is None else _key(key)
 
 
 def lock_key(session: Session, owner_id: UUID, key_id: UUID) -> KeyRecord | None:
-    """Return an API key of the account, locked until the transaction ends, or None."""
+    """Lock an API key of the account until the transaction ends. Return the key, if it exists."""
     key = session.scalar(
         select(ApiKey).where(ApiKey.id == key_id, ApiKey.owner_id == owner_id).with_for_update()
     )
@@ -125,7 +125,7 @@ def touch_key(session: Session, key_id: UUID, at: datetime) -> None:
 def insert_session(
     session: Session, person: Person, token_hash: bytes, expires_at: datetime, *, max_sessions: int
 ) -> SessionRecord:
-    """Insert a session of a person (account locked). Delete the oldest over ``max_sessions``."""
+    """Insert a session. Delete the person's oldest sessions above ``max_sessions``."""
     row = LoginSession(
         owner_id=person.owner_id,
         person_id=person.id,
@@ -178,7 +178,7 @@ def list_sessions(session: Session, person_id: UUID) -> list[SessionRecord]:
 
 
 def delete_sessions(session: Session, person_id: UUID, *, only: UUID | None = None) -> list[UUID]:
-    """Delete a person's sessions, or just the session ``only``; return the deleted IDs."""
+    """Delete a person's sessions, or only the session ``only``. Return the deleted IDs."""
     wanted = [LoginSession.person_id == person_id]
     if only is not None:
         wanted.append(LoginSession.id == only)
@@ -196,7 +196,7 @@ def delete_session(session: Session, session_id: UUID) -> None:
 
 
 def delete_expired_sessions(session: Session, now: datetime) -> int:
-    """Delete expired sessions; return how many."""
+    """Delete expired sessions, and return their number."""
     deleted = session.scalars(
         delete(LoginSession).where(LoginSession.expires_at <= now).returning(LoginSession.id)
     )

@@ -22,7 +22,7 @@ _NONE_THERE = (
 
 
 def change_timezone(session: Session, owner_id: UUID, timezone: str) -> int:
-    """Set an account's time zone. Publish the alerts that use the time zone; return how many."""
+    """Set an account's time zone, publish the alerts that use it, and return their number."""
     owner = lock_owner(session, owner_id)
     if owner.timezone == timezone:
         return 0

@@ -77,7 +77,7 @@ class LoginAttempts:
         Yields whether the device or address is known for the email address.
 
         Raises:
-            ApiError: 429, too many attempts have failed. Raised before the account is looked up.
+            ApiError: 429, too many attempts have failed. The account has not been looked up.
         """
         begun = await self._stores.ask(lambda store: self._begin(store, email, origin))
         try:
@@ -183,5 +183,5 @@ async def _remembers(store: LimitStore, name: str, address: str) -> bool:
 
 
 def _device_key(name: str, address: str) -> str:
-    """Return the key of an address for a name: a hash, because the key is stored for longer."""
+    """Return the key of an address and a name. The key is a hash, because it is stored longer."""
     return "login/" + hashlib.sha256(f"{name}\n{address}".encode()).hexdigest()

@@ -51,6 +51,6 @@ def delete_session(request: Request, response: Response) -> None:
 
 
 def _delete_plain_one(request: Request, response: Response) -> None:
-    """Over HTTPS, delete the plain HTTP session cookie, which an attacker could have set."""
+    """On HTTPS, delete the session cookie of plain HTTP, which an attacker could have set."""
     if is_secure(request):
         response.delete_cookie(SESSION_COOKIE, path="/", httponly=True, samesite="lax")

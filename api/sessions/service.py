@@ -89,12 +89,13 @@ class Sessions:
     ) -> NewSession:
         """Return a new session.
 
-        An email address can be used in several accounts. The person who has proven it takes
-        precedence; otherwise, the password decides. ``device_cookie`` comes from an earlier login
+        Several accounts can use an email address. The person who has proven the address takes
+        precedence. Otherwise, the password decides. ``device_cookie`` comes from an earlier login
         on the device, and may be forged. The response time does not reveal who uses the address.
 
         Raises:
-            ApiError: 401, wrong credentials; 403, password login disabled; 429, too many attempts.
+            ApiError: 401, the password is wrong; 403, password login is off; 429, too many
+                failures.
         """
         self.methods.require_password()
         email = email.strip().lower()
@@ -134,7 +135,7 @@ class Sessions:
     ) -> LogInRecord:
         """Return a person if the password is correct. A wrong password counts for this person.
 
-        ``is_audited``: a wrong password is also added to the audit log of the account.
+        If ``is_audited`` is true, a wrong password is added to the account's audit log.
 
         Raises:
             ApiError: 401, the password is wrong; 429, too many attempts have failed.
@@ -179,7 +180,7 @@ class Sessions:
         self._authenticator.forget(session_id)
 
     async def sweep(self) -> int:
-        """Delete expired sessions; return how many."""
+        """Delete expired sessions, and return their number."""
         now = datetime.now(UTC)
         return await self._database.run(
             lambda session: repository.delete_expired_sessions(session, now)
@@ -230,7 +231,7 @@ class Sessions:
         people = await self._database.run(lambda session: find_log_ins(session, email))
         for person_id in (str(one.person_id) for one in people if not one.is_proven):
             if await self._attempts.remembers(person_id, origin.address):
-                # Not audited: the password can belong to a person of another account.
+                # Not audited, because the password can be that of a person in another account.
                 with suppress(ApiError):
                     return await self.check_password(
                         UUID(person_id), email, password, origin, is_audited=False
@@ -266,7 +267,7 @@ class Sessions:
     async def _matching(
         self, people: Sequence[LogInRecord], password: str, email: str, *, is_known: bool
     ) -> LogInRecord | None:
-        """Return the first of ``people`` with the password, or None. Both take the same time."""
+        """Return the first of ``people`` with the password, or None after the same time."""
         hashes = [one.password_hash for one in people if one.password_hash]
         if is_known:
             caller = people[0].owner_id if people else email

@@ -100,14 +100,14 @@ class WebhookRepository:
         return self._written(session, webhook)
 
     def find(self, session: Session, owner_id: UUID, webhook_id: UUID) -> WebhookRow | None:
-        """Return a webhook of the account, or None."""
+        """Return a webhook of the account, or None if the webhook does not exist."""
         webhook = session.scalar(
             select(Webhook).where(Webhook.id == webhook_id, Webhook.owner_id == owner_id)
         )
         return None if webhook is None else self._row(webhook)
 
     def lock(self, session: Session, owner_id: UUID, webhook_id: UUID) -> WebhookRow | None:
-        """Return a webhook of the account, locked until the transaction ends, or None."""
+        """Lock a webhook of the account until the transaction ends, and return it if it exists."""
         webhook = session.scalar(
             select(Webhook)
             .where(Webhook.id == webhook_id, Webhook.owner_id == owner_id)
@@ -122,7 +122,7 @@ class WebhookRepository:
         """
         webhook = session.get_one(Webhook, webhook_id)
         before, row = webhook.secret_encrypted, self._row(webhook)
-        # Unchanged values are skipped: encrypting again would make them look changed.
+        # Unchanged values are skipped, because encrypting a value again would change the column.
         changed = {name: value for name, value in fields.items() if not row.has({name: value})}
         for column, value in self._columns(changed).items():
             setattr(webhook, column, value)
@@ -206,7 +206,7 @@ class WebhookRepository:
 
 
 def delete_owner_webhooks(session: Session, owner_id: UUID) -> int:
-    """Delete all webhooks of an account and publish the deletions; return how many."""
+    """Delete all webhooks of an account, publish the deletions, and return their number."""
     deleted = delete(Webhook).where(Webhook.owner_id == owner_id).returning(Webhook.id)
     found = session.scalars(deleted).all()
     for webhook_id in found:

@@ -33,12 +33,12 @@ from common.urls.streams import MASK
 log = structlog.get_logger()
 _STEP_SECONDS = 5.0
 _WHOLE_SECONDS = 10.0
-"""Time limit for all emails about a webhook. Other webhooks to disable wait meanwhile."""
+"""Time limit for all emails about a webhook. Other disabled webhooks wait for the emails."""
 _URL, _HEADERS = "url", "headers"
 
 
 class WebhookStatusCache:
-    """The latest status of each webhook."""
+    """Caches the latest status of each webhook."""
 
     def __init__(self) -> None:
         self._latest: dict[UUID, WebhookStatus] = {}
@@ -93,7 +93,7 @@ class DisabledWebhookEmail:
     """
 
     def __init__(self, settings: EmailSettings) -> None:
-        """If the settings name no SMTP server, nothing is sent."""
+        """No email is sent if the settings name no SMTP server."""
         self._settings = settings
         self._server = (
             MailServer(settings, timeout_seconds=_STEP_SECONDS) if settings.smtp_host else None
@@ -141,7 +141,7 @@ def _log_failure(webhook_id: UUID, error: str) -> None:
 
 
 def all_fields(body: WebhookCreate) -> dict[str, Any]:
-    """Return all fields of a new webhook. If no secret was sent, generate a secret."""
+    """Return all fields of a new webhook, with a generated secret if none was sent."""
     return {**dict(body), "secret": body.secret or new_signing_secret()}
 
 
@@ -155,8 +155,8 @@ def with_stored(
 ) -> dict[str, Any]:
     """Return the fields that were sent, with each ``***`` replaced by the stored value.
 
-    A caller that cannot see secrets sees only the scheme and host of the URL. Sending these back
-    keeps the stored URL.
+    A caller that cannot see secrets sees only the scheme and host of the URL. Sending scheme and
+    host back keeps the stored URL.
 
     Raises:
         ApiError: 400, a header has no stored value, or the change would send values that the caller
@@ -255,7 +255,7 @@ class Webhooks:
         return self._statuses.shown(await self._database.run(work))
 
     async def sweep(self) -> int:
-        """Store which webhooks the delivery stage disabled, and notify people; return how many."""
+        """Store and count webhooks that the delivery stage has disabled, and notify people."""
         count = 0
         for status in self._statuses.disabled():
             disabled, addresses = await self._database.run(partial(self._disable, status))
