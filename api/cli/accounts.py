@@ -256,7 +256,7 @@ def _size(text: str) -> tuple[str, int]:
     name, _, size = text.partition("=")
     if not size.isdecimal() or not 1 <= int(size) <= _LARGEST_LIMIT:
         fault = f"the limit must be an integer from 1 to {_LARGEST_LIMIT:,}"
-        raise InvalidInputError(f"{text}: {fault}")
+        raise InvalidInputError(f"{text!r}: {fault}")
     return _limit(name).value, int(size)
 
 
@@ -264,7 +264,7 @@ def _limit(name: str) -> "OwnerLimit":
     from api.limits.owner_limits import ADJUSTABLE, OwnerLimit
 
     if name not in ADJUSTABLE:
-        raise InvalidInputError(f"unknown limit {name}; valid: {', '.join(sorted(ADJUSTABLE))}")
+        raise InvalidInputError(f"limit {name!r} is not one of {', '.join(sorted(ADJUSTABLE))}")
     return OwnerLimit(name)
 
 

@@ -70,7 +70,7 @@ def export_recognitions(
     position = exit_on_service_error(lambda: _parse_cursor(after))
     text = exit_on_service_error(lambda: None if plate is None else typed_plate(plate))
     if after is None and output.exists():
-        fail(f"{output} already exists")
+        fail(f"{output} already exists; choose another file")
     owner = in_database(lambda session: owner_by_email(session, email))
     if excel:
         form = replace(form, excel_timezone=owner.timezone)
@@ -164,9 +164,9 @@ def _form(file_format: str, separator: str, excel: bool) -> "FileForm":
     from analytics_sql.exports import ExportFormat, FileForm, Separator
 
     if file_format not in _FORMATS:
-        raise InvalidInputError(f"unknown format {file_format}; valid: {', '.join(_FORMATS)}")
+        raise InvalidInputError(f"format {file_format!r} is not one of {', '.join(_FORMATS)}")
     if separator not in _SEPARATORS:
-        raise InvalidInputError(f"unknown separator {separator}; valid: {', '.join(_SEPARATORS)}")
+        raise InvalidInputError(f"separator {separator!r} is not one of {', '.join(_SEPARATORS)}")
     if file_format != "csv" and (excel or separator != "comma"):
         raise InvalidInputError("--excel and --separator require --format csv")
     return FileForm(ExportFormat(file_format), Separator(separator))
@@ -181,7 +181,7 @@ def _parse_cursor(text: str | None) -> "RecognitionCursor | None":
     try:
         return RecognitionCursor(int(captured_ms), UUID(identifier))
     except ValueError:
-        raise InvalidInputError(f"{text} is not a valid --after position") from None
+        raise InvalidInputError(f"{text!r} is not a valid position for --after") from None
 
 
 def _unix_ms(moment: datetime | None) -> int | None:

@@ -30,8 +30,8 @@ class Database:
     """Runs transactions for an event loop, each in a thread of a bounded pool.
 
     If the caller is cancelled, the transaction still commits or fails as a whole. Accounts take
-    turns. An account uses at most half of the threads, because its transactions can wait for each
-    other's locks.
+    turns. An account uses at most half of the threads, because its transactions can block each
+    other.
     """
 
     def __init__(self, settings: DatabaseSettings, *, pool_size: int) -> None:

@@ -131,7 +131,7 @@ class Deliveries:
             await self._database.run(lambda session: self._alerts.find(session, owner_id, alert_id))
         )
         if number >= len(row.notifications):
-            raise invalid_field("notification", "the alert has no notification with this index")
+            raise invalid_field("notification", "must be the index of a notification")
         made = self._samples.notifications(
             row.config, row.notifications[number], now_ms=self._now_ms()
         )
@@ -175,9 +175,8 @@ class Deliveries:
         Events are sent in chronological order, after everything else that is pending.
 
         Raises:
-            ApiError: 404, the webhook is unknown; 400, there are more than :data:`MAX_REPLAYED`
-                events; 403, alerts:read is missing; 429, too many replays of the account are
-                pending.
+            ApiError: 404, the webhook does not exist; 400, there are more than :data:`MAX_REPLAYED`
+                events; 403, alerts:read is missing; 429, too many replays are pending.
         """
         owner_id = caller.owner_id
         row = await self._webhook(owner_id, webhook_id)
@@ -185,7 +184,7 @@ class Deliveries:
         await self._database.run(lambda session: self._check_replays(session, caller))
         past = await self._past_events(row, from_ms, to_ms)
         if len(past) > MAX_REPLAYED:
-            raise invalid_field("to", f"the range contains more than {MAX_REPLAYED} events")
+            raise invalid_field("to", f"must be earlier: there are over {MAX_REPLAYED} events")
         span_ms = {"from": from_ms, "to": to_ms}
         times = {name: iso_utc(from_unix_ms(ms)) for name, ms in span_ms.items()}
         subject = ActionSubject("webhook", webhook_id, row.config.name)

@@ -43,7 +43,7 @@ _CLEAN_UP_EVERY_MS: Final = 3_600_000
 _RETENTION: Final = timedelta(days=90)
 """Time for which finished jobs are stored, to show who erased what, and when."""
 _UNAVAILABLE: Final = "A server is unavailable or busy. The erasure will be retried."
-_FAILED: Final = "The erasure failed; see the API log. It will be retried."
+_FAILED: Final = "The erasure failed and will be retried. See the API log."
 ErasePlate = Callable[[UUID, str, Sequence[Misreading], int], Awaitable[ErasedPlate]]
 """:func:`api.erasure.service.erase_stored_plate` with the settings already bound."""
 

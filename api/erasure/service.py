@@ -205,8 +205,7 @@ async def erase_stored_images(settings: S3Settings, owner_id: UUID) -> int:
 def end_account(session: Session, owner_id: UUID) -> Counts:
     """Delete an account's sessions, keys, cameras, alerts and webhooks, and disable login.
 
-    The account's row remains until all its data is erased, so that a removal can resume after a
-    crash.
+    The account's row remains until all its data is erased, so that a removal can resume.
     """
     sessions, keys = close_owner(session, owner_id)
     return Counter(

@@ -1,7 +1,6 @@
 """Completes a restore: revokes restored access and repeats erasures.
 
-The erasures are also stored in a file, so that a restore of all servers does not bring back erased
-data.
+The erasures are also stored in a file, so that restored servers do not contain erased data.
 """
 
 from collections import defaultdict

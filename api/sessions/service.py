@@ -90,12 +90,12 @@ class Sessions:
         """Return a new session.
 
         Several accounts can use an email address. The person who has proven the address takes
-        precedence. Otherwise, the password decides. ``device_cookie`` comes from an earlier login
-        on the device, and may be forged. The response time does not reveal who uses the address.
+        precedence; otherwise, the password decides. ``device_cookie`` can be forged. The response
+        time does not reveal who uses the address.
 
         Raises:
-            ApiError: 401, the password is wrong; 403, password login is off; 429, too many
-                failures.
+            ApiError: 401, the credentials are wrong; 403, password login is disabled; 429, too many
+                attempts have failed.
         """
         self.methods.require_password()
         email = email.strip().lower()

@@ -119,8 +119,7 @@ def import_cameras(
 ) -> None:
     """Add the cameras in a CSV file with the columns of the console's import.
 
-    Existing cameras are left unchanged. Exits with status 1 if a camera was not added or a row was
-    skipped.
+    Existing cameras are unchanged. Exits with status 1 if a camera failed or a row was skipped.
     """
     with connected() as api:
         given = cast(FileEncoding | None, encoding)

@@ -79,7 +79,7 @@ def moment(text: str) -> str:
     try:
         found = datetime.fromisoformat(text)
     except ValueError:
-        fail(f"{text} is neither an ISO 8601 date-time nor a duration such as 30m, 24h or 7d")
+        fail(f"{text!r} is neither an ISO 8601 date-time nor a duration such as 30m, 24h or 7d")
     # A time without an offset is in this machine's time zone.
     return found.astimezone(UTC).isoformat()
 
