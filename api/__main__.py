@@ -21,7 +21,7 @@ from common.telemetry.setup import start_tracing
 
 log = structlog.get_logger()
 
-# Longer than the idle timeout of common proxies; otherwise, some proxied calls fail with 502.
+# Some proxied calls fail with 502 unless this is longer than the proxy's idle timeout.
 _KEEP_ALIVE_SECONDS = 75
 # Time that running requests have to finish when the process stops.
 _GRACEFUL_STOP_SECONDS = 20

@@ -79,7 +79,7 @@ def current_actor() -> Actor | None:
 
 @contextmanager
 def acting(actor: Actor | None) -> Iterator[None]:
-    """Attribute changes within the block to ``actor``, or to the service if it is None."""
+    """Attribute changes within the block to ``actor``, or to the service if ``actor`` is None."""
     token = _ACTOR.set(actor)
     try:
         yield

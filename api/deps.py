@@ -25,7 +25,7 @@ def service_of(request: Request, kind: type[_T]) -> _T:
 def service(kind: type[_T]) -> Callable[[Request], Coroutine[Any, Any, _T]]:
     """Return the dependency that provides a service: ``Annotated[X, Depends(service(X))]``.
 
-    It is asynchronous, because FastAPI runs synchronous dependencies in a thread (0.4 ms each).
+    The dependency is asynchronous, as FastAPI runs others in a thread (0.4 ms each).
     """
 
     async def provide(request: Request) -> _T:

@@ -105,7 +105,7 @@ def without_repeats(values: list[_T]) -> list[_T]:
 def json_number(value: Any) -> Any:
     """Reject a value that is not a JSON number.
 
-    As a validator, it must follow ``Field``; otherwise, the OpenAPI schema lacks the bounds.
+    This validator must follow ``Field``; otherwise, the OpenAPI schema lacks the bounds.
     """
     # Pydantic alone would accept "5" and true as numbers.
     if isinstance(value, bool) or not isinstance(value, int | float):

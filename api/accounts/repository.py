@@ -31,7 +31,7 @@ class OwnerAccount:
 class LogInRecord:
     """A person who can log in, and the hash of their password.
 
-    ``is_proven``: the person has proven that they own the email address.
+    ``is_proven`` is true if the person has proven that they own the email address.
     """
 
     person_id: UUID

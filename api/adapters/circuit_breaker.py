@@ -118,7 +118,7 @@ class CircuitBreaker:
 
 def http_health_check(url: str) -> HealthCheck:
     """Return a health check of the server at ``url``. Any response to a GET is healthy."""
-    # Imported here, so that commands that only need the database start faster.
+    # The import is here so that commands that only need the database start faster.
     import aiohttp
 
     async def ask() -> None:

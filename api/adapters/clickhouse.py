@@ -82,7 +82,7 @@ def _limited(query: Query[P, R]) -> Method[P, R]:
 class ClickHouseStore:
     """The queries of :mod:`analytics_sql` that the API uses.
 
-    Each method has the parameters of its query, and raises DependencyUnavailableError if ClickHouse
+    Each method has the parameters of the query, and raises DependencyUnavailableError if ClickHouse
     is unavailable or too slow. Accounts take turns, so that one account cannot delay the others.
     """
 

@@ -40,7 +40,7 @@ class PeriodicTasks:
             self._log_failure(sweep, error)
             return
         except Exception:
-            # An error in one sweep must not stop the others.
+            # An error in one sweep must not stop the other sweeps.
             log.exception("sweep_failed", sweep=name)
             return
         if self._troubles.pop(sweep, None) is not None:

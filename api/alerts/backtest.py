@@ -21,8 +21,8 @@ MAX_SHOWN = 200
 
 
 Work = Callable[[Iterator[object], float], Awaitable[float]]
-"""Runs steps in a thread until the steps end or have used the given seconds of CPU time; runs at
-least one step. Returns the seconds used. Raises ApiError (429) if no CPU time is left."""
+"""Runs at least one step in a thread, until the steps end or have used the given seconds of CPU
+time. Returns the seconds used. Raises ApiError (429) if no CPU time is left."""
 
 
 @dataclass

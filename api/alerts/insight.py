@@ -43,7 +43,7 @@ _WAIT_SECONDS = 10.0
 _MAX_QUERIES = 8
 _TOO_MANY = "Too many alert tests or explanations are running. Try again shortly."
 _SLICE_SECONDS = 0.05
-"""Length of a turn. It is short, so that accounts do not notice each other's tests."""
+"""Length of a turn, which is short so that accounts do not notice each other's tests."""
 _BUDGET_SECONDS = 10.0
 _USED_UP = (
     f"The account's alert tests and explanations have used their {_BUDGET_SECONDS:g} s of CPU "

@@ -51,7 +51,7 @@ class AlertListing:
     """All alerts of an account, and the secret that signs the alerts' notifications to URLs.
 
     The previous secret also signs until ``previous_secret_until``. ``counted_at`` is the time of
-    the trigger counts, if they are available. ``sends_email``: whether SMTP is configured.
+    the trigger counts, if they are available. ``sends_email`` is true with an SMTP server.
     """
 
     alerts: tuple[AlertRow, ...]

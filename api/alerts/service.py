@@ -290,7 +290,7 @@ def check_cameras(
     """Check that the cameras of an alert belong to the alert's account.
 
     Raises:
-        ApiError: 400, the cameras that the error lists do not belong to the account.
+        ApiError: 400, cameras do not belong to the account. The error lists these cameras.
     """
     unknown = unknown_cameras(session, owner_id, set(wanted) - set(known))
     faults = [

@@ -25,7 +25,7 @@ MAX_REVOKED_ANCESTORS = 50
 
 @dataclass(frozen=True)
 class KeyValues:
-    """The fields of an API key that clients can set. ``expires_at`` is None if it never expires."""
+    """An API key's fields that clients can set. ``expires_at`` is None if the key never expires."""
 
     name: str
     scopes: frozenset[Scope]

@@ -17,7 +17,7 @@ class AuditEntry(Base):
     """An action in an account, with the names at that time.
 
     ``changes`` are columns with old and new values; ``parameters`` are from the request, with
-    hashes of the plates. In both, plates are masked. ``owner_id`` is not a foreign key.
+    hashes of the plates. Plates are masked in both fields. ``owner_id`` is not a foreign key.
     """
 
     __tablename__ = "audit_entries"

@@ -142,7 +142,7 @@ def _set(camera: Camera, subscription: Subscription) -> None:
 class CameraValues:
     """The fields of a camera that clients can set, in stored form.
 
-    ``identifier_derived``: the identifier is derived from the stream URL and changes with it.
+    If ``identifier_derived``, the identifier is derived from the stream URL and changes with it.
     """
 
     name: str

@@ -135,7 +135,7 @@ def new_values(body: CameraCreate, vault: StreamVault) -> CameraValues:
 
 
 def edited_values(current: CameraValues, body: CameraUpdate, vault: StreamVault) -> CameraValues:
-    """Return ``current`` with the fields that were sent. Without a change, both are equal.
+    """Return ``current`` with the fields that were sent. Without changes, it equals ``current``.
 
     Raises:
         ApiError: 400, ``rtspUrl`` is invalid.

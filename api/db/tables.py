@@ -44,7 +44,7 @@ class Base(DeclarativeBase):
 class Owner(Base):
     """An account, to which all other resources belong. ``email`` (lower case) is unique.
 
-    ``limits`` contains the account's own limits by name. The settings define all others.
+    ``limits`` contains the account's own limits by name. The settings define other limits.
     """
 
     __tablename__ = "owners"

@@ -146,7 +146,7 @@ class Deliveries:
         """Redeliver a delivery with the same IDs.
 
         Raises:
-            ApiError: 404, the delivery is unknown or expired; 403, alerts:read is missing.
+            ApiError: 404, the delivery is unknown or expired; 403, the caller lacks alerts:read.
         """
         row = await self._webhook(caller.owner_id, webhook_id)
         delivery = await self._redelivery(
@@ -176,7 +176,7 @@ class Deliveries:
 
         Raises:
             ApiError: 404, the webhook does not exist; 400, there are more than :data:`MAX_REPLAYED`
-                events; 403, alerts:read is missing; 429, too many replays are pending.
+                events; 403, the caller lacks alerts:read; 429, too many replays are pending.
         """
         owner_id = caller.owner_id
         row = await self._webhook(owner_id, webhook_id)

@@ -43,7 +43,7 @@ class BodyBudget:
     """Counts the bytes of request bodies, from before the first byte arrives until the response.
 
     A payer cannot hold more bytes than remain free. A few greedy payers therefore leave capacity
-    for others: ten greedy payers hold an eleventh each.
+    for other payers: ten greedy payers hold an eleventh each.
     """
 
     def __init__(self, bounds: BodyBounds, limits: OwnerLimits) -> None:

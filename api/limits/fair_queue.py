@@ -85,7 +85,7 @@ class FairQueue(Generic[K]):
             self._count(caller, 1)
 
     def release(self, caller: K) -> None:
-        """End a turn and start the next ones."""
+        """End a turn and start the next turns."""
         self._count(caller, -1)
         self._start_next()
 

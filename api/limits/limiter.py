@@ -31,7 +31,7 @@ IMAGES_PER_REQUEST = 30
 
 @dataclass(frozen=True)
 class LimitRules:
-    """Requests per minute and caller, or per minute and address for demo and login. 0: no limit.
+    """Requests per minute and caller (demo and login: per address). 0 means no limit.
 
     Image downloads do not count towards other limits.
     """

@@ -28,7 +28,7 @@ _LAG_MS = 60_000
 
 @dataclass(frozen=True)
 class LiveRecord:
-    """A record of the recognitions topic. ``recognition`` is None if it is unreadable."""
+    """A record of the recognitions topic. ``recognition`` is None if unreadable."""
 
     partition: int
     offset: int
@@ -234,7 +234,7 @@ class Passed:
 
 
 class StreamCursor:
-    """Reads an account's recognitions, each once. ``is_idle``: no recognition is unread."""
+    """Reads an account's recognitions, each once. ``is_idle`` is true if all are read."""
 
     def __init__(self, recent: RecentRecognitions, owner_id: UUID) -> None:
         """Start after everything that has arrived so far."""

@@ -84,7 +84,7 @@ def end_event(error: ApiError) -> bytes:
 
 @dataclass(frozen=True)
 class StreamContext:
-    """Dependencies shared by all streams of a process. ``is_ending``: all streams must end."""
+    """Dependencies shared by all streams of a process. If ``is_ending``, streams must end."""
 
     tokens: ResumeTokens
     heart_beat_seconds: float

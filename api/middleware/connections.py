@@ -48,7 +48,7 @@ class ConnectionLimits:
         self.open = 0
 
     def admit(self, peer: str) -> bool:
-        """Count a connection from ``peer`` and return True if it is within the limits."""
+        """Count a connection from ``peer``. Return False if the connection exceeds a limit."""
         if self._in_all and self.open >= self._in_all:
             self._log_refusal("all", self.open, peer)
             return False

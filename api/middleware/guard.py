@@ -154,7 +154,7 @@ def _check_query(request: Request, names: frozenset[str]) -> None:
     """Reject unknown parameters: a misspelt filter would return too much.
 
     Raises:
-        ApiError: 400, with a fault for each parameter.
+        ApiError: 400, the call has unknown parameters. The error has a fault for each parameter.
     """
     unknown = [name for name in request.query_params if name not in names]
     if unknown:

@@ -2,8 +2,8 @@
 
 Data that is not HTTP is rejected in the common error format. ``Upgrade`` is ignored, because Java's
 HttpClient offers HTTP/2 with every request. The size and time of a request's head are limited,
-because it is read before any credential. The number of connections and the time that a client can
-leave a response unread are also limited.
+because a head is read before any credential. The number of connections and the time that a client
+can leave a response unread are also limited.
 """
 
 import asyncio

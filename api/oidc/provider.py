@@ -208,7 +208,7 @@ def check_description(described: Description, issuer: str) -> None:
 
 
 async def _exchange(method: str, url: str, **given: Any) -> tuple[int, bytes]:
-    """Send a request on a new connection; return the status and the body.
+    """Send a request on a new connection. Return the status and the body.
 
     A reused connection could be closed while the code, which is valid only once, is being sent.
     """

@@ -25,7 +25,7 @@ def bind(session: Session, person_id: UUID, identity: Identity, started: float) 
     """Link a person to this identity, and return the person.
 
     The first link removes the person's password and ends their sessions: unlike the identity, the
-    password never proved who owns the address. ``started``: start of the login (Unix seconds).
+    password never proved who owns the address. The login started at ``started`` (Unix s).
 
     Raises:
         ApiError: 400, the person was unlinked after ``started``; 403, the person was removed, is

@@ -69,7 +69,7 @@ class Invitations:
         The result does not reveal whether other accounts use the address.
 
         Raises:
-            ApiError: 409, the address belongs to a person of the account, or the limit is reached.
+            ApiError: 409, the account has a person with this address, or has reached its limit.
         """
         token, emailed = credentials.new_session_token(), credentials.new_session_token()
         row = Invitation(

@@ -85,7 +85,7 @@ class ImageReader(Protocol):
     """Reads the plates of an image. Implemented by the pool and by the engine."""
 
     async def read_image(self, data: bytes, *, wait_seconds: float) -> ImageReadings:
-        """Return the plates of a JPEG or PNG file; wait at most ``wait_seconds``."""
+        """Return the plates of a JPEG or PNG file after waiting at most ``wait_seconds``."""
 
 
 def fair_reader(reader: ImageReader, settings: RecognizerPoolSettings) -> "FairReader":

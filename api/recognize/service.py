@@ -73,7 +73,7 @@ class _Paid:
 
 def image_lease() -> timedelta:
     """Return the time for which a call holds its reservation and key. No call takes longer."""
-    # A call waits for a worker and then for the result, each at most for the timeout.
+    # A call waits for a worker and then for the result, in each case at most until the timeout.
     seconds = 2 * TIMEOUT_SECONDS + _LEASE_MARGIN_SECONDS
     return timedelta(seconds=seconds)
 

@@ -75,7 +75,7 @@ class Authenticator:
         """Return the caller that a session cookie names, with the scopes of the person's role.
 
         Raises:
-            ApiError: the same errors as for an API key.
+            ApiError: the session is invalid. The errors are the same as for an API key.
         """
         if not credentials.is_session_token(token):
             raise ApiError(ErrorCode.INVALID_CREDENTIALS, _SESSION_ENDED)

@@ -18,8 +18,8 @@ CACHE_SECONDS = 0.8
 """Time for which a credential is cached. A revoked credential is rejected within a second."""
 
 UNKNOWN_SECONDS = 2.0
-"""Time for which an unknown credential is not looked up again. A new credential is only returned
-after it is stored, so a client can hardly have tried it before."""
+"""Time for which an unknown credential is not looked up again. A new credential is stored before
+the API returns it, so clients are unlikely to have tried it."""
 
 _ENTRIES = 10_000
 _MAX_WAITING = 500

@@ -31,7 +31,7 @@ KNOWN_ADDRESS_SECONDS: Final = 30 * 86_400
 
 @dataclass(frozen=True)
 class AttemptRules:
-    """Maximum numbers of failed attempts; 0: no limit.
+    """Maximum numbers of failed attempts. 0 means no limit.
 
     The first limit applies per address and email address, against guessing. The second applies per
     address (with IPv6 also per wider network, with larger limits), against trying one password on

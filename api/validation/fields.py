@@ -26,14 +26,14 @@ _UUID = re.compile(r"[0-9A-Fa-f]{8}(-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12}")
 
 
 def whole_number(value: Any) -> Any:
-    """Reject text that is not an integer. As a validator, it must follow ``Field``."""
+    """Reject text that is not an integer. This validator must follow ``Field``."""
     if isinstance(value, str) and not _WHOLE.fullmatch(value):
         raise ValueError("must be an integer, for example 50")
     return value
 
 
 def number(value: Any) -> Any:
-    """Reject text that is not a number. As a validator, it must follow ``Field``."""
+    """Reject text that is not a number. This validator must follow ``Field``."""
     if isinstance(value, str) and not _NUMBER.fullmatch(value):
         raise ValueError("must be a number, for example 0.5")
     return value

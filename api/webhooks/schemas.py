@@ -186,7 +186,7 @@ class WebhookList(ResponseModel):
 
 
 def webhook_body(row: WebhookRow, *, shows_secrets: bool) -> WebhookBody:
-    """Return the JSON form of a webhook. ``shows_secrets``: URL, secret and headers are shown."""
+    """Return the JSON form of a webhook, with URL, secret and headers if ``shows_secrets``."""
     config, history = row.config, row.history
     headers = dict(row.headers) if shows_secrets else dict.fromkeys(row.headers, MASK)
     return WebhookBody(

@@ -55,7 +55,7 @@ def list_cameras(as_json: JsonOption = False) -> None:
 
 @cameras_app.command("status")
 def status(camera_id: CameraId, as_json: JsonOption = False) -> None:
-    """Show a camera. Exits with status 1 if it is not online."""
+    """Show a camera. Exits with status 1 if the camera is not online."""
     with connected() as api:
         camera = api.cameras.get(camera_id)
     if as_json:
