@@ -68,7 +68,7 @@ class OutboundUrlChecker:
         ``services`` are pairs of a field path and an Apprise URL.
 
         Raises:
-            ApiError: 400, the URLs listed in the error are invalid; 429, too many URLs are waiting.
+            ApiError: 400, URLs are invalid (see ``fields``); 429, too many URLs are waiting.
         """
         found = await asyncio.gather(
             *(self._fault(path, url) for path, url in urls),

@@ -270,7 +270,7 @@ def _with_names(
     """Return fields with the remaining plate names. ``plates`` and ``names`` are stored values.
 
     Raises:
-        ApiError: 400, names were sent for unlisted plates. The error contains all of these plates.
+        ApiError: 400, names were sent for plates that the alert lacks. The error lists them.
     """
     if fields.keys().isdisjoint({"plates", "plate_names"}):
         return fields

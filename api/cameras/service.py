@@ -131,7 +131,7 @@ class Cameras:
         """Check a stream URL, and return the URL with the password.
 
         Raises:
-            ApiError: 400, the URL is invalid; 404, the camera whose password is used is unknown.
+            ApiError: 400, the URL is invalid; 404, the camera with the password does not exist.
         """
         if body.camera_id is None:
             return self._vault.address(body.rtsp_url, None)

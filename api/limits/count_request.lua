@@ -1,15 +1,15 @@
--- Counts a request in the windows of a caller, up to the first that is full, in one call.
+-- Counts a request in the windows of a caller, up to the first full window, in one call.
 --
 -- KEYS: the block of the caller, then a window for each limit.
 -- ARGV: now (Unix s), number of the reported limit (from 1), then amount and seconds of each limit.
 -- Returns: remaining ms of the block (0: none), index of the limit that rejects (-1: none), and the
--- number of requests and the oldest time in that window, or else in the reported one.
+-- number of requests and the oldest time in that window, or otherwise in the reported window.
 --
 -- A window is a list of times, newest first, in the format of the library "limits".
 
 local now, reported = tonumber(ARGV[1]), tonumber(ARGV[2])
 
--- The number of times in a window since a time, and the oldest of them.
+-- The number of times in a window since a time, and the oldest of these times.
 local function used(key, since)
     local low, high = 0, redis.call('LLEN', key)
     while low < high do

@@ -29,7 +29,7 @@ export function formOf(alert, given = {}) {
     timezone: alert?.timezone && alert.timezone !== given.timezone ? alert.timezone : "",
     minConfidence: String(Math.round((alert?.minConfidence ?? 0.5) * 100)),
     cooldownMinutes: String(alert?.cooldownMinutes ?? 5),
-    // Empty in a new alert until a person selects one. Until then, the match mode decides.
+    // In a new alert, the match mode decides until a person selects a scope.
     cooldownScope: alert?.cooldownScope ?? "",
     notifications: rowsOf(alert?.notifications ?? []),
   };

@@ -94,7 +94,7 @@ export function onMissingScope(handler) {
   scopeMissing = handler;
 }
 
-/** What is left of the session's rate limits. Images have a separate limit. */
+/** The requests that remain within the session's rate limits. Images have a separate limit. */
 const budgets = { calls: { left: Infinity, freeAt: 0 }, images: { left: Infinity, freeAt: 0 } };
 const IMAGE_PATH = /\/(photo|crop|snapshot)(\?|$)/;
 /** Requests reserved for forms and lists. */
@@ -143,7 +143,7 @@ export async function request(method, path, { body, csv, signal: abort, headers 
 }
 
 /**
- * Sends a request and returns the JSON of its response, null if it has none.
+ * Sends a request and returns the JSON of the response, or null if the response is empty.
  * @param {string} method
  * @param {string} path
  * @param {{query?: Record<string, unknown>, body?: unknown, csv?: Blob, signal?: AbortSignal}} [options]

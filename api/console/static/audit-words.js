@@ -91,18 +91,18 @@ const INSTANT = /^\d{4}-\d\d-\d\dT\d\d:\d\d/;
 /** @type {Record<string, string>} */
 const PLACES = { camera: "cameras", alert: "alerts", webhook: "webhooks", recognition: "recognitions", correction: "recognitions" };
 
-/** Returns who acted. @param {Entry} entry */
+/** Returns the actor as text. @param {Entry} entry */
 export function actorText({ actor }) {
   return (ACTORS[actor.kind] ?? ((name) => name))(actor.name ?? t("(unnamed)"));
 }
 
-/** Returns what was done. @param {Entry} entry */
+/** Returns the action as text. @param {Entry} entry */
 export function actionText({ action, parameters }) {
   return Object.hasOwn(ACTIONS, action) ? ACTIONS[action](Number(parameters.count ?? 0)) : action;
 }
 
 /**
- * Returns what was acted on, or "" if nothing in particular.
+ * Returns the subject as text, or "" if the entry has no subject with a name.
  * @param {Entry} entry
  * @param {Record<string, string>} names of the account's objects, by ID
  */
@@ -114,7 +114,7 @@ export function objectText({ subject, changes }, names) {
   return name ? String(name) : (subject.id?.slice(0, 8) ?? "");
 }
 
-/** Returns the page of an entry's subject, or null if it has none. @param {Entry} entry */
+/** Returns the page of an entry's subject, or null if the subject has no page. @param {Entry} entry */
 export function pathOf({ subject, action }) {
   if (!subject?.id || !(subject.kind in PLACES) || /\.(deleted|revoked)$/.test(action)) return null;
   return `/${PLACES[subject.kind]}/${subject.id}`;

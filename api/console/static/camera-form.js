@@ -81,7 +81,7 @@ function Address({ form, onUrl, fault, test, cameraId }) {
     <div class="wide"><${StreamTestResult} test=${test} shown=${["rtspUrl"]} /></div>`;
 }
 
-/** The fields of a camera, with the test of its stream. A new one is always enabled. @param {any} props */
+/** The fields of a camera, with the test of its stream. A new camera is always enabled. @param {any} props */
 export function CameraFields({ form, onForm, failure, test, cameraId }) {
   const set = (name) => (value) => onForm({ ...form, [name]: value });
   const fault = (name) => failure?.fault(name);

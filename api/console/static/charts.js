@@ -21,7 +21,7 @@ export function Figure({ title, columns, rows, children }) {
 }
 
 /**
- * Vertical bars. Every nth name is written (`every`). Days are counted from the last one, which comes first in the table.
+ * Vertical bars. Every nth name is written (`every`). Days are counted from the last day, which comes first in the table.
  * @param {{title: string, entries: Entry[], column: string, every: number, unit: string, areDays?: boolean}} props
  */
 export function Columns({ title, entries, column, every, unit, areDays = false }) {
@@ -38,7 +38,7 @@ export function Columns({ title, entries, column, every, unit, areDays = false }
 }
 
 /**
- * Horizontal bars, the longest first.
+ * Horizontal bars, longest bar first.
  * @param {{title: string, entries: Entry[], column: string, unit: string, render: (entry: Entry) => unknown}} props
  */
 export function Ranking({ title, entries, column, unit, render }) {

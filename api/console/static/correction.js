@@ -38,7 +38,7 @@ function Form({ recognition, onChanged, onClose }) {
   </form>`;
 }
 
-/** The buttons that correct a recognition, for people who can. `children` is shown in the dialog above the form. */
+/** The buttons that correct a recognition, for people who are allowed to correct. `children` is shown in the dialog above the form. */
 export function CorrectionButtons({ recognition, onChanged, children }) {
   const [isOpen, setOpen] = useState(false);
   const { isBusy, failure, run } = useAction();

@@ -47,7 +47,7 @@ const CAUSES = {
 /** @type {Record<string, () => string>} */
 export const CHANNELS = { email: () => t("email"), apprise: () => t("push, chat or SMS"), http: () => t("HTTP endpoint") };
 
-/** Returns the badge's kind and text of a delivery's outcome. @param {{outcome: string}} one */
+/** Returns the kind and text of the badge for a delivery's outcome. @param {{outcome: string}} one */
 export function outcomeOf({ outcome }) {
   const [kind, text] = OUTCOMES[outcome] ?? ["info", () => outcome];
   return [kind, text()];
@@ -55,7 +55,7 @@ export function outcomeOf({ outcome }) {
 
 const columns = (isAddressed) => [t("Event"), ...(isAddressed ? [t("Destination")] : []), t("Status"), { text: t("Attempts"), kind: "number" }, t("Last attempt"), t("Response"), { text: t("Redeliver"), isHidden: true }];
 
-/** A link to the webhook or alert of a delivery, in lists that mix several. */
+/** A link to the webhook or alert of a delivery, in lists of several webhooks and alerts. */
 function Target({ one, names }) {
   const href = one.webhookId ? `/webhooks/${one.webhookId}` : `/alerts/${one.alertId}`;
   const name = names[one.webhookId ?? one.alertId];
@@ -92,7 +92,7 @@ function useRedelivery(pathOf, onSent) {
 
 /**
  * The deliveries of a webhook or an alert, with a filter. Each can be redelivered.
- * When `sent` increases, the list is reloaded at once and then every two seconds.
+ * When `sent` increases, the list is reloaded immediately and then every two seconds.
  */
 export function Deliveries({ path, sent = 0 }) {
   const [outcome, setOutcome] = useState("");

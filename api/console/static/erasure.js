@@ -67,7 +67,7 @@ export function Erasures() {
   </section>`;
 }
 
-/** Erasing a plate, at the foot of a page, for people who can. @param {{plate: string, onErased: () => void}} props */
+/** The form that erases a plate, at the foot of a page, for people who are allowed to. @param {{plate: string, onErased: () => void}} props */
 export function ErasePlate({ plate, onErased }) {
   const [isOpen, setOpen] = useState(false);
   const [asked, setAsked] = useState(/** @type {{id: string, state: string} | null} */ (null));

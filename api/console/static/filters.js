@@ -91,14 +91,14 @@ export function SearchField({ label, query, name, ...rest }) {
     onChange=${(event) => goQuery({ ...firstPage(query), [name]: event.currentTarget.value.trim() }, { replace: true })} />`}</${Field}>`;
 }
 
-/** The button that clears the filters of a page, while there are any. */
+/** The button that clears the filters of a page, if any filter is set. */
 export function ClearFilters({ query }) {
   if (!Object.keys(query).some((name) => !UNFILTERED.includes(name))) return null;
   return html`<div class="field end"><button type="button" onClick=${() => go(place.value.path + (query.view ? `?view=${query.view}` : ""))}>${t("Clear filters")}</button></div>`;
 }
 
 /**
- * The rows of a page: how many there are, and which are shown.
+ * The number of results, and the range of rows on the page.
  * @param {{query: Record<string, string>, rows: number, size: number, isLast: boolean}} props
  */
 export function Count({ query, rows, size, isLast }) {

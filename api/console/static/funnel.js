@@ -66,7 +66,7 @@ function hintsOf(sum, moving) {
   ].filter(Boolean);
 }
 
-/** Returns the last full hour if it has less than half of its usual count, or null. */
+/** Returns the last full hour if the hour has less than half of the usual count, or null. */
 function quietHour(hours) {
   const whole = hours.filter((hour) => Date.parse(hour.start) + HOUR_MS + SETTLE_MS < Date.now());
   const last = whole[whole.length - 1];
@@ -74,7 +74,7 @@ function quietHour(hours) {
 }
 
 function Bars({ steps }) {
-  // Logarithmic: of thousands of frames, a dozen have a plate.
+  // The scale is logarithmic, because only a dozen of thousands of frames have a plate.
   const top = Math.log1p(Math.max(...steps.map(([, value]) => value), 1));
   return html`<ol class="ranking">${steps.map(([name, value]) => html`<li key=${name}><span class="ranking-name">${name}</span>
     <span class="ranking-bar" aria-hidden="true"><span style=${{ width: `${(100 * Math.log1p(value)) / top}%` }}></span></span><span class="number">${number(value)}</span></li>`)}</ol>

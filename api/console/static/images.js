@@ -80,7 +80,7 @@ export function clearImages() {
 }
 
 /**
- * Returns the URL of an image: undefined while it loads, null if there is none.
+ * Returns the URL of an image: undefined while the image loads, or null if it does not exist.
  * @param {string | null} path
  * @param {import("preact").RefObject<Element | null>} [seen] only once this is in view
  * @returns {string | null | undefined}

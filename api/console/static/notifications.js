@@ -41,7 +41,7 @@ function faultOf(row, rows, failure) {
   return failure?.fields.find((field) => field.path === place || field.path.startsWith(`${place}.`))?.message;
 }
 
-/** Sends a test to a stored notification, and shows its result. */
+/** Sends a test to a stored notification, and shows the result. */
 function SendTest({ alertId, row, onSent }) {
   const [ids, setIds] = useState(/** @type {string[]} */ ([]));
   const { isBusy, failure, run } = useAction();

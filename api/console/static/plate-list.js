@@ -7,7 +7,7 @@ import { useAction } from "./load.js";
 import { Field, FormFault } from "./ui.js";
 import { t, tn } from "./words.js";
 
-/** Characters that no plate contains. The API finds all others. */
+/** Characters that no plate contains. The API finds all other invalid characters. */
 const SIGNS = /[!-)+,/:->@[-`{-~]/;
 
 const unquoted = (text) => text.trim().replace(/^"(.*)"$/, "$1").trim();
@@ -44,7 +44,7 @@ export function textOfPlates(plates, names) {
   return plates.map((plate) => (Object.hasOwn(names, plate) ? `${plate} = ${names[plate]}` : plate)).join("\n");
 }
 
-/** What was imported from a file, and what was skipped. */
+/** The imported plates and the skipped rows of a file. */
 function Report({ found }) {
   return html`<div class="field wide under" role="status"><p class="note">${tn(found.taken, "{n} plate imported", "{n} plates imported")}${found.duplicates > 0 && html`, ${tn(found.duplicates, "{n} duplicate skipped", "{n} duplicates skipped")}`}${found.headings > 0 && html`, ${tn(found.headings, "{n} header row ignored", "{n} header rows ignored")}`} (${found.encoding})</p>
     <${SkippedRows} skipped=${found.skipped} count=${found.skippedCount} />

@@ -37,7 +37,7 @@ export function go(target, { replace = false } = {}) {
 }
 
 /**
- * Changes the state of the current page. An empty value removes its name.
+ * Changes the state of the current page. A name with an empty value is removed.
  * @param {Record<string, unknown>} query
  * @param {{replace?: boolean}} [options]
  */
@@ -70,7 +70,7 @@ export function Link({ href, children, ...rest }) {
 }
 
 /**
- * Returns the handler of a table row that opens a page. For the keyboard, the row also needs a link to it.
+ * Returns the handler of a table row that opens a page. For keyboard use, the row also needs a link to the page.
  * @param {string} href
  */
 export function opens(href) {

@@ -7,7 +7,7 @@ import { signal, useSignal } from "./signal.js";
 
 const NOTE = "platestream.session";
 const RETURN = "platestream.return";
-/** Used instead of a scope for what only administrators can do. */
+/** Used instead of a scope for actions that only administrators can perform. */
 export const ADMINISTRATOR = "administrator";
 
 /** @typedef {{id: string, email: string, name: string, role: string, hasPassword: boolean}} Person */
@@ -26,7 +26,7 @@ onSessionEnd(() => {
   if (state.value === "in") state.value = "ended";
 });
 
-// The role may have changed. Hide what it no longer allows.
+// The role may have changed. Hide the parts that the role no longer allows.
 onMissingScope(() => void refreshSession().catch(() => {}));
 
 /** Loads the session, if someone was logged in. */
@@ -57,14 +57,14 @@ export async function goToProvider(target, invitation) {
 }
 
 /**
- * Completes a login with the identity provider, and returns the page it started from.
+ * Completes a login with the identity provider, and returns the page from which the login started.
  * @param {{code?: string, state?: string, iss?: string}} given
  */
 export async function logInWithProvider({ code, state: loginState = "", iss }) {
   const answer = await call("POST", "/api/session/oidc/return", { body: { code, state: loginState, iss } });
   const target = sessionStorage.getItem(RETURN) ?? "/";
   sessionStorage.removeItem(RETURN);
-  // Set before the page is shown: if someone else was logged in, it reloads at this URL.
+  // The URL is set before the page is shown, because the page reloads if another person was logged in.
   history.replaceState(null, "", target);
   note(answer.session);
   enter(answer.session);
@@ -77,7 +77,7 @@ export async function logInWithProvider({ code, state: loginState = "", iss }) {
  */
 function enter(who) {
   if (state.value !== "out" && session.value?.person.id !== who.person.id) {
-    // Another person: nothing of the previous person may stay on the page.
+    // No data of the previous person may stay on the page.
     unsaved.value = "";
     location.reload();
     return;

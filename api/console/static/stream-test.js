@@ -7,7 +7,7 @@ import { FormFault } from "./ui.js";
 import { t } from "./words.js";
 
 /**
- * By the code of a test: the sentence in a camera's `lastError` (ingest/errors.py), and what it means.
+ * The sentence in a camera's `lastError` (ingest/errors.py) and its explanation, by the code of a test.
  * @type {Record<string, [string, () => string]>}
  */
 const CAUSES = {
@@ -28,7 +28,7 @@ const CAUSES = {
   internal: ["The stream could not be read.", () => t("The stream couldn't be read. Try again.")],
 };
 
-/** Returns what a camera's `lastError` means, as in a test. @param {string} error */
+/** Returns the explanation of a camera's `lastError`, as in a test. @param {string} error */
 export function causeOf(error) {
   return Object.values(CAUSES).find(([sentence]) => sentence === error)?.[1]() ?? error;
 }

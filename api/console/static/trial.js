@@ -25,7 +25,7 @@ const CONDITIONS = [
   [["minConfidence"], (body) => body.minConfidence > 0, (n) => t("{n} with too low a confidence", { n: number(n) })],
 ];
 
-/** Runs a test on past recognitions, in as many requests as it needs. @param {any} body @param {number} fromMs @param {(sum: any) => void} [onPart] */
+/** Runs a test on past recognitions, in as many requests as the test needs. @param {any} body @param {number} fromMs @param {(sum: any) => void} [onPart] */
 async function runTrial(body, fromMs, onPart) {
   const to = new Date().toISOString();
   let from = new Date(fromMs).toISOString();
@@ -55,7 +55,7 @@ async function reasonsOf(body, fromMs) {
   return reasons;
 }
 
-/** The test of a form's alert. Viewers may run it, too. */
+/** The test of a form's alert. Viewers can also run the test. */
 export function Trial({ form }) {
   const [days, setDays] = useState("30");
   const [result, setResult] = useState(/** @type {any} */ (null));

@@ -51,7 +51,7 @@ export function Check({ label, hint, checked, onValue, ...rest }) {
   </div>`;
 }
 
-/** Buttons of which one is pressed. `options` are pairs of value and text. */
+/** A group of buttons, one of which is pressed. `options` are pairs of value and text. */
 export function Segments({ label, value, onValue, options }) {
   return html`<div class="segments" role="group" aria-label=${label}>
     ${options.map(([one, text]) => html`<button key=${one} type="button" aria-pressed=${one === value ? "true" : "false"} onClick=${() => onValue(one)}>${text}</button>`)}
@@ -112,7 +112,7 @@ export function Confidence({ value }) {
   return html`<span class="confidence ${grade}" title=${t("Confidence")}>${percent(value)}</span>`;
 }
 
-/** A time. Its tooltip shows the full form and how long ago it is. */
+/** A time. The tooltip shows the full time and how long ago it was. */
 export function Moment({ at, format = dateTime }) {
   if (!at) return html`<span>–</span>`;
   return html`<time datetime=${at} title=${`${dateTime(at)} (${ago(at)})`}>${format(at)}</time>`;
@@ -268,7 +268,7 @@ export function save(name, type, text) {
   setTimeout(() => URL.revokeObjectURL(link.href), 1000);
 }
 
-/** Fields that are rarely needed, closed until one of them is invalid. @param {{isOpen?: boolean, children?: any}} props */
+/** Rarely needed fields, collapsed until a field is invalid. @param {{isOpen?: boolean, children?: any}} props */
 export function Advanced({ isOpen = false, children }) {
   const box = useRef(/** @type {HTMLDetailsElement | null} */ (null));
   const open = () => void (box.current && (box.current.open = true));
@@ -283,7 +283,7 @@ export function Switch({ label, isOn, ...rest }) {
   return html`<button type="button" class="switch" role="switch" aria-checked=${isOn ? "true" : "false"} aria-label=${label} ...${rest}></button>`;
 }
 
-/** A menu of a row's actions. It lies above the table, whose edges would hide it. */
+/** A menu of a row's actions. The menu is in front of the table, whose edges would hide the menu. */
 export function RowMenu({ label, children }) {
   const id = useId("menu");
   const button = useRef(/** @type {HTMLElement | null} */ (null));

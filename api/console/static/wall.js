@@ -12,7 +12,7 @@ const SECONDS_EACH = 0.25;
 const AT_LEAST_SECONDS = 3;
 
 /**
- * Returns the URL of a camera's snapshot, null if there is none yet.
+ * Returns the URL of a camera's snapshot, or null if there is no snapshot yet.
  * @param {{id: string, frameWidth: number | null}} camera
  * @param {number} everySeconds 0: once
  * @param {import("preact").RefObject<Element | null>} [seen] only while this is in view

@@ -57,7 +57,7 @@ export function ZoneEditor({ camera, zones, minPlateWidth, onZones, onMinPlateWi
       onZones(zones.map((one, index) => (index === zone ? { ...one, points: one.points.filter((_, place) => place !== point) } : one)));
     }
   };
-  // Without a pointer: a rectangle in the centre. Arrow keys move its corners.
+  // People without a pointer start with a rectangle in the centre and move its corners with the arrow keys.
   const addRectangle = (kind) => {
     onZones([...zones, { kind, points: [{ x: 0.25, y: 0.25 }, { x: 0.75, y: 0.25 }, { x: 0.75, y: 0.75 }, { x: 0.25, y: 0.75 }] }]);
     setChosen(zones.length);

@@ -62,11 +62,11 @@ function Remove({ alert, onClose }) {
   return html`<${Confirm} title=${t("Delete {name}?", { name: alert.name })} action=${t("Delete alert")} isBusy=${isBusy} failure=${failure} onYes=${remove} onNo=${onClose} />`;
 }
 
-/** Says which kinds of notifications failed last. */
+/** Shows which kinds of notifications failed last. */
 function Failing({ alertId, sent }) {
   const found = useLoad((abort) => get(`/api/alertas/${alertId}/deliveries`, {}, abort).then((answer) => answer.deliveries), [alertId, sent], { everySeconds: 30 });
   const last = new Map();
-  // Most recent attempt first.
+  // The most recent attempt comes first.
   for (const one of found.data ?? []) if (!last.has(one.channel)) last.set(one.channel, one);
   const failing = [...last.values()].filter((one) => one.outcome === "dead" || one.outcome === "retrying");
   return failing.map((one) => html`<p key=${one.channel} class="warning"><strong>${t("The last notification failed ({channel}):", { channel: CHANNELS[one.channel]?.() ?? one.channel })}</strong> <bdi>${errorOf(one.lastError)}</bdi> <a href="#deliveries">${t("View deliveries")}</a></p>`);

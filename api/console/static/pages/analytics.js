@@ -16,14 +16,14 @@ import { t } from "../words.js";
 const WEEK = 7;
 const TOP_PLATES = 10;
 const HOUR_MS = 3_600_000;
-/** The periods by their number of days. The API has charts of the longest. @type {[string, () => string][]} */
+/** The periods by their number of days. The API returns the charts of the longest period. @type {[string, () => string][]} */
 const PERIODS = [
   ["1", () => t("Today")],
   ["7", () => t("Last 7 days")],
   ["", () => t("Last 30 days")],
 ];
 
-/** Compares the last 7 full days with the 7 before. @param {{count: number}[]} days oldest first, the last one not finished */
+/** Compares the last 7 full days with the 7 days before. @param {{count: number}[]} days oldest first, the last one not finished */
 function weekOnWeek(days) {
   const sum = (/** @type {number} */ from, /** @type {number} */ to) => days.slice(from, to).reduce((total, day) => total + day.count, 0);
   const last = sum(-WEEK - 1, -1);
@@ -47,7 +47,7 @@ function ranked(rows, keyOf) {
 async function chartsOf(days, abort) {
   const midnight = Date.parse(`${days[0].date}T00:00Z`);
   const ahead = Date.parse(`${localTime(new Date(midnight).toISOString()).replace(" ", "T")}Z`) - midnight;
-  // One hour more, since the clocks may change on that day.
+  // An hour is added, because the clocks may change on that day.
   const from = new Date(midnight - ahead - HOUR_MS).toISOString();
   const found = await newestRecognitions({ from }, abort);
   const rows = found.rows.map((row) => ({ ...row, local: localTime(row.timestamp) })).filter((row) => row.local >= days[0].date);

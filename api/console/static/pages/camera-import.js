@@ -15,7 +15,7 @@ const TYPING_MS = 400;
 const NOTHING = { cameras: [], skipped: [] };
 
 /**
- * Returns what the API reads in a file, or in typed text once it stops changing.
+ * Returns what the API reads in a file, or in typed text once the text stops changing.
  * @param {Blob | string} source
  * @param {string} encoding of a file
  */

@@ -16,7 +16,7 @@ const STATES = ["online", "offline", "connecting", "disabled"];
 const COUNTS = { online: (n) => t("{n} online", { n }), offline: (n) => t("{n} offline", { n }), connecting: (n) => t("{n} connecting", { n }), disabled: (n) => t("{n} disabled", { n }) };
 const NAMES = { online: () => t("Online"), offline: () => t("Offline"), connecting: () => t("Connecting"), disabled: () => t("Disabled") };
 
-/** Those that need attention first. */
+/** Cameras that need attention come first. */
 const ORDER = ["offline", "connecting", "online", "disabled"];
 
 function Thumbnail({ camera }) {

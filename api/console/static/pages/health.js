@@ -20,7 +20,7 @@ const COMPONENTS = {
   recognizer: [() => t("Image API recogniser"), () => t("Image API only. Cameras have their own.")],
 };
 
-/** What people see who are not server administrators. */
+/** The status shown to people who are not server administrators. */
 const HIDDEN = { isHidden: true, checks: {}, warnings: [], stages: [], disks: [] };
 
 /** Returns the status of the installation. @param {boolean} isAdministrator @param {AbortSignal} abort */
@@ -46,9 +46,9 @@ const STAGES = {
 const LAG_SECONDS = 15;
 const FULL_RATIO = 0.8;
 const PATIENCE_SECONDS = 2;
-/** Problems that are shown at once. */
+/** Maximum number of problems that are shown initially. */
 const SHOWN = 10;
-/** Alerts whose notifications are checked. */
+/** Maximum number of alerts whose notifications are checked. */
 const CHECKED_ALERTS = 20;
 
 /** @typedef {{key: string, text: unknown, note?: unknown, href?: string}} Problem */
@@ -93,7 +93,7 @@ const webhookProblem = (webhook) => ({
   href: `/webhooks/${webhook.id}`,
 });
 
-/** Returns a problem for each alert of whose notifications the last one of a channel was not delivered. @param {AbortSignal} abort @returns {Promise<Problem[]>} */
+/** Returns a problem for each alert whose last notification on a channel was not delivered. @param {AbortSignal} abort @returns {Promise<Problem[]>} */
 async function notificationProblems(abort) {
   const { alerts } = await get("/api/alertas", {}, abort);
   const notifying = alerts.filter((alert) => alert.enabled && alert.notifications.length).slice(0, CHECKED_ALERTS);

@@ -77,7 +77,7 @@ function NewKey({ onClose, onCreated }) {
   </form></${Dialog}>`;
 }
 
-/** The new key. Asks before an uncopied one is closed. */
+/** The new key. Asks before the dialog is closed if the key has not been copied. */
 function ShownOnce({ created, onClose }) {
   const [isCopied, setCopied] = useState(false);
   const [isAsking, setAsking] = useState(false);

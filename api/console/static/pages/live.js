@@ -39,7 +39,7 @@ function ring() {
 }
 
 /**
- * Returns the names of triggered alerts by recognition. Requested when an alert's count grows.
+ * Returns the names of triggered alerts by recognition. The names are requested when an alert's count grows.
  * @param {{id: string, timestamp: string}[]} rows newest first
  */
 function useTriggeredAlerts(rows) {

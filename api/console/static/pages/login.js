@@ -15,13 +15,13 @@ export function useLoginMethods() {
 }
 
 /**
- * Log in with the identity provider: in this tab, or in a new one if this page must keep its input.
+ * The button that logs in with the identity provider, in this tab or, if this page must keep its input, in a new tab.
  * @param {{provider: string, text?: string, invitation?: string, isMain?: boolean, isNewTab?: boolean}} props
  */
 export function ProviderButton({ provider, text, invitation, isMain = false, isNewTab = false }) {
   const { isBusy, failure, run } = useAction();
   const start = () => {
-    // Opened during the click: browsers block windows that are opened later.
+    // The window is opened during the click, because browsers block windows that are opened later.
     const tab = isNewTab ? open("", "_blank") : null;
     return run(() => goToProvider(tab ?? window, invitation)).then((isDone) => !isDone && tab?.close());
   };
@@ -77,7 +77,7 @@ export function Entrance({ title, children }) {
 
 export function LogInPage() {
   const ways = useLoginMethods();
-  // Wait, so that nothing moves once it is shown.
+  // Wait for the methods, so that the form does not move once it is shown.
   if (!ways.isKnown) return null;
   return html`<${Entrance} title=${t("Log in")}><${LogInForm} ways=${ways} /></${Entrance}>`;
 }
@@ -100,7 +100,7 @@ function errorText({ code, error }) {
 
 /** The page to which the provider redirects. */
 export function LogInReturnPage({ query }) {
-  // Copied from the address bar before it is cleared.
+  // The query is copied before the address bar is cleared.
   const [given] = useState(query);
   const { failure, run } = useAction();
   const message = errorText(given);

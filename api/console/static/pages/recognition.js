@@ -104,7 +104,7 @@ function AlertTable({ caption, alerts }) {
   return html`<${Table} caption=${caption} columns=${[t("Alert"), t("Result"), t("Reason")]}>${alerts.map((one) => html`<${AlertOutcome} key=${one.alertId} one=${one} />`)}</${Table}>`;
 }
 
-/** The alerts of a recognition: first those that it matched, the others on demand. */
+/** The alerts of a recognition: first the alerts that matched, and all other alerts on demand. */
 function Alerts({ id }) {
   const mayMake = useMay("alerts:write");
   const found = useLoad((abort) => get(`/api/recognitions/${id}/alerts`, {}, abort), [id]);
