@@ -55,7 +55,7 @@ class Action(StrEnum):
 
 @dataclass(frozen=True)
 class Actor:
-    """Who makes a change. ``name`` is a person's current email address or an API key's name.
+    """The author of a change. ``name`` is a person's current email address or an API key's name.
 
     ``prefix`` is the prefix of an API key. ``address`` and ``request_id`` identify the call.
     """

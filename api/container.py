@@ -74,7 +74,7 @@ from common.secrets import SecretBox
 from common.timestamps import now_ms
 
 FAILED_AUTHENTICATIONS_PER_MINUTE = 100
-"""Invalid keys and sessions per address. Beyond that, only credentials seen before are checked."""
+"""Maximum invalid keys and sessions per address, above which only known ones are checked."""
 STREAMS_PER_KEY = 5
 STREAMS_PER_PROCESS = 500
 CAMERA_ASSIGN_SECONDS = 4.5
@@ -143,7 +143,7 @@ class Services:
             log_in_methods(settings),
             lifetime=timedelta(hours=settings.session_hours),
         )
-        # Counted separately, because programs with a revoked key must not prevent logins.
+        # Logins have a separate count, because revoked keys of programs must not prevent logins.
         failures = self.authenticator.failures.with_namespace("failed-log-in")
         self.oidc_log_in = OidcLogIn(settings, self.sessions, box, failures, limits, audit)
         self.own_account = OwnAccount(self.sessions)

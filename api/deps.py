@@ -25,7 +25,7 @@ def service_of(request: Request, kind: type[_T]) -> _T:
 def service(kind: type[_T]) -> Callable[[Request], Coroutine[Any, Any, _T]]:
     """Return the dependency that provides a service: ``Annotated[X, Depends(service(X))]``.
 
-    The dependency is asynchronous, as FastAPI runs others in a thread (0.4 ms each).
+    A synchronous dependency would be run in a thread, which takes 0.4 ms per call.
     """
 
     async def provide(request: Request) -> _T:

@@ -21,16 +21,16 @@ class Dependency(StrEnum):
     """A server that API calls depend on. The values are names that error messages use."""
 
     CONFIGURATION = "configuration database"
-    """PostgreSQL: accounts, API keys, cameras, alerts, webhooks, credits."""
+    """PostgreSQL stores accounts, API keys, cameras, alerts, webhooks and credits."""
 
     SEARCH = "search database"
-    """ClickHouse: recognitions, counts, triggers, deliveries."""
+    """ClickHouse stores recognitions, counts, triggers and deliveries."""
 
     IMAGES = "image store"
-    """S3."""
+    """S3 stores images."""
 
     BROKER = "message broker"
-    """Kafka."""
+    """Kafka connects the API with ingest workers and stages."""
 
     IDENTITY_PROVIDER = "identity provider"
     """The OpenID Connect provider through which people log in."""

@@ -184,7 +184,7 @@ ShortNumber = Annotated[
     PlainSerializer(_short, return_type=int | float, when_used="json"),
     WithJsonSchema({"type": "number"}, mode="serialization"),
 ]
-"""A number that is usually an integer. It is written as 5, not 5.0, for clients that parse ints."""
+"""A number that is usually an integer, written as 5, not 5.0, for clients that parse integers."""
 
 JsonBoolean = Annotated[bool, BeforeValidator(_boolean)]
 Timestamp = Annotated[

@@ -90,7 +90,7 @@ def list_owners(session: Session) -> list[OwnerAccount]:
 def lock_owner(session: Session, owner_id: UUID) -> Owner:
     """Return an account, locked until the transaction ends.
 
-    The lock serialises the creation of resources in an account, so that limits hold.
+    The lock serialises the creation of resources in an account, so that limits are not exceeded.
 
     Raises:
         OwnerNotFoundError: the account no longer exists.
@@ -186,7 +186,7 @@ def password_like(session: Session, email: str) -> str:
 def set_password(
     session: Session, person: Person, password_hash: str, *, except_session: UUID | None = None
 ) -> list[UUID]:
-    """Set a password and end sessions except ``except_session``. Return IDs of ended sessions."""
+    """Set a password and end sessions except ``except_session``. Return the ended sessions' IDs."""
     lock_owner(session, person.owner_id)
     person.password_hash = password_hash
     ended = [LoginSession.person_id == person.id]

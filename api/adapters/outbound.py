@@ -49,7 +49,7 @@ class HostResolver:
 
 
 class OutboundUrlChecker:
-    """Rejects URLs that resolve to networks to which sending is not allowed.
+    """Rejects URLs whose hosts resolve to networks to which sending is not allowed.
 
     A name that does not resolve now is accepted, because each delivery resolves the name again.
     """
@@ -57,7 +57,7 @@ class OutboundUrlChecker:
     def __init__(self, resolver: HostResolver, rules: OutboundRules) -> None:
         self._resolver = resolver
         self._rules = rules
-        # Accounts take turns.
+        # One account at a time, in turns, can check Apprise URLs.
         self._threads = FairThreads("services", _SERVICE_ADDRESSES, too_many=_TOO_MANY)
 
     async def check(

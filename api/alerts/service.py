@@ -98,7 +98,7 @@ class TriggerHistory:
         except PlatestreamError as error:
             log.warning("trigger_counts_unavailable", error=repr(error))
         except Exception:
-            # Exceptions of this task do not reach callers.
+            # Callers do not get exceptions of this task, so the error is logged here.
             log.exception("trigger_counts_failed")
         else:
             self._last[owner_id] = History(counts, self._now_ms())

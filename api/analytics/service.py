@@ -42,7 +42,7 @@ _RECENT = 10
 
 @dataclass(frozen=True)
 class Inventory:
-    """The resources of an account. ``camera_names`` is keyed by ID, ``timezone`` an IANA name."""
+    """An account's resources. ``camera_names`` is keyed by ID. ``timezone`` is an IANA name."""
 
     timezone: str
     camera_names: Mapping[UUID, str]

@@ -20,7 +20,7 @@ from api.security.permissions import ROLE_SCOPES, Principal, Scope
 from api.security.repository import KeyRecord
 
 MAX_REVOKED_ANCESTORS = 50
-"""Revoked ancestors beyond this position are dropped, because keys can be replaced without end."""
+"""Revoked ancestors beyond this position are dropped, as keys can be replaced again and again."""
 
 
 @dataclass(frozen=True)

@@ -23,7 +23,7 @@ def is_pooled(driver: Any) -> bool:
 
 
 def refuse_pooler(driver: Any, who: str) -> None:
-    """Check that a connection goes directly to PostgreSQL. ``who`` is a plural for the error.
+    """Check that a connection goes directly to PostgreSQL. The error contains ``who`` (plural).
 
     Raises:
         MisconfiguredError: the connection goes to a pooler.

@@ -1,6 +1,6 @@
 """Defines the service's PostgreSQL tables as SQLAlchemy 2 mappings.
 
-The migrations in ``api/db/migrations`` create the tables. A test checks that both agree.
+The migrations in ``api/db/migrations`` create the tables. A test checks that the two match.
 """
 
 from datetime import datetime
@@ -264,9 +264,9 @@ class CorrectionEntry(Base):
 
 
 class ErasureJob(Base):
-    """The erasure of a plate. When done, ``plate`` is null and only ``plate_masked`` remains.
+    """The erasure of a plate. After the erasure, only ``plate_masked`` remains of the plate.
 
-    A process that runs the job has a lease until ``leased_until``. ``before_ms``: Unix ms, UTC.
+    A process that runs the job has a lease until ``leased_until``. ``before_ms`` is Unix ms, UTC.
     """
 
     __tablename__ = "erasure_jobs"
@@ -307,7 +307,7 @@ class ConfigOutbox(Base):
 
     A record with an ``error`` cannot be published and is skipped. Replays follow all other records,
     ordered by ``replay_position``, which counts per account, so that accounts take turns.
-    ``owner_id`` is null for tombstones, and no foreign key, because records outlive accounts.
+    ``owner_id``, null for tombstones, is not a foreign key, because records outlive accounts.
     """
 
     __tablename__ = "config_outbox"

@@ -40,10 +40,10 @@ DeliveriesDep = Annotated[Deliveries, Depends(service(Deliveries))]
 RecognitionsDep = Annotated[Recognitions, Depends(service(Recognitions))]
 
 _READS_PAST_EVENTS = frozenset({Scope.RECOGNITIONS_READ})
-"""Required because a caller who can change a webhook's URL can read the events sent there."""
+"""This scope is required because callers who change a webhook's URL can read the events."""
 
 _READS_TARGETS = frozenset({Scope.WEBHOOKS_READ, Scope.ALERTS_READ})
-"""Required because a delivery contains the ID of its webhook or alert."""
+"""These scopes are required because a delivery contains the ID of its webhook or alert."""
 
 _ANY_TEST = SendTest()
 _FIRST_NOTIFICATION = NotificationTest()

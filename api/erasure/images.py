@@ -1,6 +1,6 @@
-"""Removes from S3 images of erased recognitions, expired images, and unused snapshots.
+"""Removes images of erased recognitions, expired images and unused snapshots from S3.
 
-Several processes can do this at the same time.
+Several processes can run these sweeps at the same time.
 """
 
 import math

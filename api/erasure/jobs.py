@@ -45,7 +45,7 @@ _RETENTION: Final = timedelta(days=90)
 _UNAVAILABLE: Final = "A server is unavailable or busy. The erasure will be retried."
 _FAILED: Final = "The erasure failed and will be retried. See the API log."
 ErasePlate = Callable[[UUID, str, Sequence[Misreading], int], Awaitable[ErasedPlate]]
-""":func:`api.erasure.service.erase_stored_plate` with the settings already bound."""
+"""The function :func:`api.erasure.service.erase_stored_plate`, with the settings bound."""
 
 
 def enqueue_job(session: Session, caller: Principal, plate: str, before_ms: int) -> ErasureJob:

@@ -67,7 +67,7 @@ _NAME_WORDS: Final = frozenset(
 )
 _WORDS_WITH_NAMES: Final = _NAME_WORDS | _VEHICLE_WORDS | _OTHER_WORDS
 _NUMBER, _VEHICLE, _PLATE = 1, 2, 3
-"""Ranks of titles, by how clearly a title names a plate column. 0: the title names none."""
+"""Ranks of titles, by how clearly a title names a plate column. Rank 0 names none."""
 
 
 @dataclass(frozen=True)
@@ -129,7 +129,7 @@ def _is_data(cell: str, at: int, below: Sequence[CsvRow], plate: int) -> bool:
 
 
 def _may_be_above_headings(row: CsvRow, following: Sequence[CsvRow]) -> bool:
-    """Return whether a row can be the title of the whole table: a single cell, not a plate."""
+    """Return whether a row can be the title of the whole table: a cell that is not a plate."""
     texts = [cell for cell in row.cells if cell]
     if row.fault or len(texts) != 1 or not following:
         return False

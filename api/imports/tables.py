@@ -47,11 +47,11 @@ class CsvTable:
     rows: tuple[CsvRow, ...]
     has_separator_line: bool = False
     is_guess: bool = False
-    """Whether ``encoding`` is only assumed because the file is not UTF-8."""
+    """Whether ``encoding`` is a guess, because the file is not valid UTF-8."""
 
 
 UNCLOSED_QUOTE: Final = "has a misplaced or unclosed quotation mark"
-_CELL_TOO_LONG: Final = f"has a cell of more than {csv.field_size_limit()} characters"
+_CELL_TOO_LONG: Final = f"has a cell with more than {csv.field_size_limit()} characters"
 _SEPARATORS: Final = "\t;|,"
 """Separators in order of preference. Free text contains commas more often than semicolons."""
 _SEPARATOR_LINE = re.compile(r'"?sep=([\t;|,:^~])"?', re.IGNORECASE)

@@ -54,7 +54,7 @@ class BodyBudget:
 
     @property
     def held_bytes(self) -> int:
-        """The bytes currently held."""
+        """The number of bytes that are currently reserved."""
         return self._in_all
 
     def for_caller(self, caller: LimitedCaller, count: int) -> "BodyReservation":
@@ -112,7 +112,7 @@ class BodyBudget:
 
 
 class BodyReservation:
-    """Bytes reserved for one body. They are released when the ``with`` block ends."""
+    """Bytes that are reserved for one body until the ``with`` block ends."""
 
     def __init__(self, budget: BodyBudget, payers: tuple[str, ...], count: int) -> None:
         self._budget = budget

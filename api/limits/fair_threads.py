@@ -79,7 +79,7 @@ class FairThreads:
             ) from error
 
     def _end_later(self, loop: asyncio.AbstractEventLoop, caller: Hashable) -> None:
-        # Called by the thread. No more turns start after the event loop has closed.
+        # The thread calls this function. No turns start after the event loop has closed.
         with suppress(RuntimeError):
             loop.call_soon_threadsafe(self._queue.release, caller)
 

@@ -306,7 +306,7 @@ class FailedAuthentications:
         self._stores = SharedOrOwn(shared)
 
     def with_namespace(self, namespace: str) -> "FailedAuthentications":
-        """Return the same limit for failures of another kind, counted separately."""
+        """Return the same limit for failures of another kind, which are counted separately."""
         other = copy(self)
         other._namespace = namespace
         return other

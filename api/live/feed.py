@@ -24,7 +24,7 @@ _TIMEOUT_MS = 3_000
 
 
 class RecognitionFeed(TopicTailer):
-    """Reads the topic from some minutes ago. Resumes at the last position after an outage."""
+    """Reads the topic, starting with records from some minutes ago. Resumes after an outage."""
 
     def __init__(self, settings: KafkaSettings, recent: RecentRecognitions) -> None:
         """Feed ``recent``, on the event loop that calls :meth:`start`."""
@@ -44,7 +44,7 @@ class RecognitionFeed(TopicTailer):
             consumer.seek(partition, self._next[partition.partition])
 
     def handle_records(self, records: Sequence[ConsumerRecord]) -> None:
-        """Post the records. Unreadable records also advance the position."""
+        """Add the records to the buffer. Unreadable records also advance the position."""
         arrivals = [_live_record(record) for record in records]
         for arrival in arrivals:
             self._next[arrival.partition] = arrival.offset + 1
@@ -79,7 +79,7 @@ def _live_record(record: ConsumerRecord) -> LiveRecord:
     try:
         recognition = recognition_row(decode(Recognition, record.value or b""))
     except InvalidInputError as error:
-        # The sink stores the record as a dead letter. Other records are not blocked.
+        # The sink stores the record as a dead letter. Here, the record is skipped.
         log.warning("live_record_unreadable", error=str(error), offset=record.offset)
         return LiveRecord(record.partition, record.offset, None)
     return LiveRecord(record.partition, record.offset, recognition)

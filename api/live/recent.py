@@ -109,11 +109,11 @@ class RecentRecognitions:
         return dict(self._ends)
 
     def newest(self) -> int:
-        """Return the sequence of the newest recognition."""
+        """Return the sequence number of the newest recognition."""
         return self._sequence
 
     def lost(self, owner_id: UUID) -> int:
-        """Return the sequence up to which the account's recognitions have been dropped."""
+        """Return the sequence number up to which the account's recognitions have been dropped."""
         return self._lost.get(owner_id, 0)
 
     def since(self, owner_id: UUID, sequence: int) -> list[BufferedRecognition]:
@@ -266,7 +266,7 @@ class StreamCursor:
         self._offsets = dict(position.offsets)
 
     def next_batch(self, limit: int) -> Sequence[Passed]:
-        """Return the next recognitions, at most ``limit``. Empty if no recognition has arrived.
+        """Return the next recognitions, at most ``limit``, or nothing if there are none.
 
         Raises:
             CursorExpiredError: some of the recognitions are no longer in memory.

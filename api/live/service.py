@@ -112,7 +112,7 @@ class LiveRecognitions:
         *,
         heart_beat_seconds: float,
     ) -> None:
-        """``ping`` raises while ``recent`` is not being fed. ``now_ms`` returns Unix ms."""
+        """``ping`` raises while ``recent`` is not updated. ``now_ms`` returns Unix ms."""
         self._recent = recent
         self._ping = ping
         self._erasures = erasures

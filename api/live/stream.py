@@ -180,7 +180,7 @@ def _body(recognition: RecognitionRow) -> RecognitionBody:
 
 
 class EventStream(Response):
-    """Sends events until they end, or the client disconnects or stalls."""
+    """Sends events until the stream ends, or the client disconnects or stalls."""
 
     media_type = "text/event-stream"
 

@@ -153,7 +153,7 @@ class WatchedTransport:
             self._schedule_check()
 
     def close(self) -> None:
-        """Close. If more of a request body is expected, end the sending side first."""
+        """Close, or end only the sending side while more of a request body is expected."""
         if self.is_lingering or self._transport.is_closing():
             return
         if not self.expects_more or not self._transport.can_write_eof():

@@ -21,7 +21,7 @@ class Document:
         headers: Mapping[str, str] | None = None,
         caching: str = _CACHING,
     ) -> None:
-        """``headers`` are sent in addition to the common headers. ``caching`` is Cache-Control."""
+        """``headers`` are sent with the common headers. ``caching`` is the Cache-Control header."""
         self._plain = content.encode()
         # All responses share these bytes, so slow clients need no copies.
         self._compressed = gzip.compress(self._plain, mtime=0)

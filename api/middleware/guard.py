@@ -151,7 +151,7 @@ def _names_of(kind: Any, alias: str) -> Sequence[str]:
 
 
 def _check_query(request: Request, names: frozenset[str]) -> None:
-    """Reject unknown parameters: a misspelt filter would return too much.
+    """Reject unknown parameters, because a misspelt filter would return too much.
 
     Raises:
         ApiError: 400, the call has unknown parameters. The error has a fault for each parameter.

@@ -1,4 +1,4 @@
-"""ASGI middleware for every request: ID, log entry, metrics, fallback error handler, HEAD."""
+"""ASGI middleware for all requests: request IDs, log entries, metrics, errors and HEAD."""
 
 import asyncio
 import threading

@@ -163,7 +163,7 @@ class OidcLogIn:
     ) -> tuple[UUID, ActionSubject] | None:
         """Return the account and the person that a denied login was for, if known."""
         email = identity.named_email
-        # Unproven addresses are left out: the account would learn of other accounts' people.
+        # Unproven addresses are left out, or the account would learn of other accounts' people.
         person = find_bound(session, identity) or (find_proven(session, email) if email else None)
         if person is not None:
             return person.owner_id, ActionSubject("person", person.id, person.email)

@@ -26,8 +26,8 @@ CHANNEL = "platestream_config_outbox"
 
 _OUTBOX = cast(Table, ConfigOutbox.__table__)
 
-# Matches only the last field of the record: in a string, the first quotation mark would be escaped,
-# and after a field of a nested object, a second brace would follow.
+# The pattern matches only the last field of the record: in a string, the first quotation mark would
+# be escaped, and after a field of a nested object, a second brace would follow.
 _FIELD: Final = re.compile(rb',"' + TRACEPARENT.encode() + rb'":"(00-[0-9a-f-]{52})"\}\Z')
 
 

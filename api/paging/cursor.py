@@ -53,7 +53,7 @@ class CursorSealer:
         return position
 
     def open(self, wanted: Filter, cursor: str) -> RecognitionCursor | None:
-        """Return the position of a cursor, or None if the cursor is of a different list."""
+        """Return the position of a cursor, or None if the cursor belongs to a different list."""
         data = _bytes(cursor)
         if data is None or len(data) != _POSITION.size + _SEAL_BYTES:
             return None

@@ -31,7 +31,7 @@ _RECOGNITIONS_LEFT: Final = timedelta(days=31)
 
 @dataclass(frozen=True)
 class CorrectionFilter:
-    """Selects all corrections of an account, or those with ``plate`` (normalised) in the plate."""
+    """Selects all corrections of an account, or those to plates that contain ``plate``."""
 
     owner_id: UUID
     plate: str | None

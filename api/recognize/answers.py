@@ -218,7 +218,7 @@ def _is_storable(reading: PlateReading) -> bool:
 
 
 class CallPhoto:
-    """The photo of a call, if any. If ``may_be_named``, published records can refer to it.
+    """The photo of a call, if any. If ``may_be_named``, records can refer to the photo.
 
     The key is unique to the call, even if an expired call had the same Idempotency-Key.
     """

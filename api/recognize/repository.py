@@ -77,7 +77,7 @@ def claim(
     try:
         claimed = session.scalar(wanted)
     except IntegrityError as error:
-        # The only foreign key of the table is the account's.
+        # The table's only foreign key refers to the account.
         raise OwnerNotFoundError from error
     if claimed is not None:
         return Claim(owner_id, call.key, attempt)

@@ -254,7 +254,7 @@ class ImageRecognition:
     async def _undo(self, paid: _Paid, photo: CallPhoto, *, is_unnamed: bool) -> None:
         """Release a call's reservation and key, and delete its photo if no record refers to it.
 
-        No record refers to it if ``is_unnamed`` or the reservation was still held, because
+        No record refers to the photo if ``is_unnamed`` or the reservation was still held, because
         publishing settles the reservation. If the database is down, the sweeper releases the
         reservation later, and the photo stays until its retention ends or the account is removed.
         """

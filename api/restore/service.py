@@ -130,7 +130,7 @@ def end_access(session: Session, *, disables_keys: bool) -> dict[str, int]:
         "sessionsEnded": count(delete(LoginSession).returning(LoginSession.id)),
         "invitationsEnded": count(delete(Invitation).returning(Invitation.id)),
         "keysDisabled": count(disable) if disables_keys else 0,
-        # These are already published. Webhooks would get events again, even of erased plates.
+        # The records were already published. Webhooks would get events of erased plates again.
         "recordsDropped": count(delete(ConfigOutbox).returning(ConfigOutbox.id)),
     }
 
@@ -177,7 +177,7 @@ def people_to_review(session: Session) -> list[tuple[Person, str]]:
 
 
 class _FileErasure(msgspec.Struct, frozen=True, rename="camel"):
-    """The erasure of a plate, or of an account without ``plate_hash``. Times: Unix ms, UTC."""
+    """The erasure of a plate, or of an account without ``plate_hash``. ``before_ms`` is UTC."""
 
     owner_id: UUID
     before_ms: int

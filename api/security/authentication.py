@@ -38,7 +38,7 @@ class Authenticator:
         unknown_concurrency: int = _UNKNOWN_CONCURRENCY,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """``unknown_concurrency`` limits lookups of unknown keys. ``clock`` returns seconds."""
+        """``unknown_concurrency`` limits unknown-credential lookups. ``clock`` returns seconds."""
         self._database = database
         self.failures = failures
         self._clock = clock

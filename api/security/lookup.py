@@ -50,7 +50,7 @@ class CredentialCache(Generic[_R]):
         self._unknown: LRUCache[bytes, float] = LRUCache(_ENTRIES)
 
     def get(self, digest: bytes) -> _R | None:
-        """Return the cached record of a credential, or None."""
+        """Return the cached record of a credential, or None if no record is cached."""
         entry = self._found.get(digest)
         if entry is None or entry.until <= self._clock():
             return None
@@ -115,7 +115,7 @@ class CredentialLookup(Generic[_R]):
         queue: UnknownCredentialQueue,
         clock: Callable[[], float],
     ) -> None:
-        """``find`` queries the database. ``clock`` counts seconds."""
+        """``find`` queries the database. ``clock`` returns the time in seconds."""
         self._database = database
         self._find: Callable[[Session, bytes], _R | None] = find
         self._queue = queue

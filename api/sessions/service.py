@@ -90,8 +90,8 @@ class Sessions:
         """Return a new session.
 
         Several accounts can use an email address. The person who has proven the address takes
-        precedence; otherwise, the password decides. ``device_cookie`` can be forged. The response
-        time does not reveal who uses the address.
+        precedence; otherwise, the password decides. ``device_cookie`` is from an earlier login, and
+        can be forged. The response time does not reveal who uses the address.
 
         Raises:
             ApiError: 401, the credentials are wrong; 403, password login is disabled; 429, too many
@@ -135,7 +135,7 @@ class Sessions:
     ) -> LogInRecord:
         """Return a person if the password is correct. A wrong password counts for this person.
 
-        If ``is_audited`` is true, a wrong password is added to the account's audit log.
+        If ``is_audited`` is true, a wrong password is logged in the account's audit log.
 
         Raises:
             ApiError: 401, the password is wrong; 429, too many attempts have failed.
@@ -231,7 +231,7 @@ class Sessions:
         people = await self._database.run(lambda session: find_log_ins(session, email))
         for person_id in (str(one.person_id) for one in people if not one.is_proven):
             if await self._attempts.remembers(person_id, origin.address):
-                # Not audited, because the password can be that of a person in another account.
+                # This is not audited, as the password may be that of a person in another account.
                 with suppress(ApiError):
                     return await self.check_password(
                         UUID(person_id), email, password, origin, is_audited=False
@@ -245,7 +245,7 @@ class Sessions:
         try:
             async with self._attempts.attempt(email, origin) as is_known:
                 found, holder = await self._person(email, password, is_known=is_known)
-                # Unproven addresses are not audited: the account would learn of other accounts.
+                # Unproven addresses are not audited, or the account would learn of other accounts.
                 if found != holder and holder is not None and holder.person_id != audited:
                     self._record_refusal(holder, email)
                 if found is None:
@@ -267,7 +267,7 @@ class Sessions:
     async def _matching(
         self, people: Sequence[LogInRecord], password: str, email: str, *, is_known: bool
     ) -> LogInRecord | None:
-        """Return the first of ``people`` with the password, or None after the same time."""
+        """Return the first of ``people`` with the password, or None, in the same time."""
         hashes = [one.password_hash for one in people if one.password_hash]
         if is_known:
             caller = people[0].owner_id if people else email

@@ -40,7 +40,7 @@ def number(value: Any) -> Any:
 
 
 def uuid_text(value: Any) -> Any:
-    """Reject values that are not a UUID of five groups of hexadecimal digits."""
+    """Reject a value that is not a UUID of five groups of hexadecimal digits."""
     if not isinstance(value, UUID) and not (isinstance(value, str) and _UUID.fullmatch(value)):
         raise ValueError(f"must be a UUID, for example {UUID(int=0)}")
     return value

@@ -95,7 +95,7 @@ def test(
     picture: Annotated[Path | None, typer.Option(help="File for the first image (JPEG).")] = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Test whether a stream URL delivers images. Exits with status 1 if not. Stores nothing."""
+    """Test whether a stream URL delivers images. Exits with status 1 on failure. Stores nothing."""
     import base64
 
     with connected() as api:

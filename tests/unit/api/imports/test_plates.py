@@ -262,7 +262,7 @@ def test_a_very_long_cell_is_named_as_the_fault() -> None:
     found = imported('AB12,"' + "x" * 140_000 + '"\nCD34,y\n')
 
     assert found.plates == ("CD34",)
-    assert [row.reason for row in found.skipped] == ["has a cell of more than 131072 characters"]
+    assert [row.reason for row in found.skipped] == ["has a cell with more than 131072 characters"]
 
 
 @pytest.mark.parametrize("line", ["sep=A", 'sep="', "sep=1"])
