@@ -46,7 +46,7 @@ log = structlog.get_logger()
 
 _MAX_OWNERS = 10_000
 _WAIT_SECONDS = 0.5
-_NO_SECRET = "The account has no notification secret yet. It is generated with the first alert."
+_NO_SECRET = "The account has no notification secret yet. The first alert generates the secret."
 
 
 @dataclass(frozen=True)

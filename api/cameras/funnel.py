@@ -86,7 +86,7 @@ def usual(counts: Mapping[int, FrameCounts], start_ms: int) -> int | None:
 
 
 class LowActivityCameras(Collector):
-    """Finds cameras with low activity in the last full hour. Offline cameras have no counts."""
+    """Finds low-activity cameras once an hour. Offline cameras have no counts and are skipped."""
 
     def __init__(
         self, store: ClickHouseStore, now_ms: Callable[[], int], *, max_cameras: int

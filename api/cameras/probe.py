@@ -27,7 +27,7 @@ CONCURRENT_PROBES: Final = 2
 _WAITING: Final = 8
 _RETRY_AFTER_SECONDS: Final = 5
 _PASSED_ON: Final = ("PATH", "PYTHONPATH", "LD_LIBRARY_PATH", "HOME", "LANG")
-_FAILED: Final = "The stream URL could not be tested: timeout, or the video cannot be decoded."
+_FAILED: Final = "The stream URL could not be tested in time, or the video cannot be decoded."
 
 
 class ProbeResult(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):

@@ -49,7 +49,7 @@ owner_app.command("remove")(owner_remove)
 _LARGEST_LIMIT = 1_000_000_000
 
 PasswordOption = Annotated[
-    str | None, typer.Option(help="Visible to other users of this machine; prefer the prompt.")
+    str | None, typer.Option(help="Password. Other users can see arguments; prefer the prompt.")
 ]
 PasswordStdinOption = Annotated[
     bool, typer.Option("--password-stdin", help="Read the password from standard input.")

@@ -21,7 +21,7 @@ restore_app = command_group("Prepare and finish a restore of the databases (docs
 
 @restore_app.command("erasures")
 def restore_erasures(
-    file: Annotated[Path, typer.Argument(help="Output file; its erasures are preserved.")],
+    file: Annotated[Path, typer.Argument(help="Output file. Earlier erasures are preserved.")],
     as_json: JsonOption = False,
 ) -> None:
     """Add the erasures of the last 30 days to a file, for `restore finish`.

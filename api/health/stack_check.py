@@ -182,11 +182,11 @@ def check_kafka(settings: KafkaSettings) -> None:
         raise TransientError(f"Kafka is not responding: {error!r}") from error
     missing = sorted(name for topic in TOPICS if (name := topic_name(settings, topic)) not in found)
     if missing:
-        raise TransientError(f"missing Kafka topics: {', '.join(missing)}")
+        raise TransientError(f"these Kafka topics are missing: {', '.join(missing)}")
 
 
 def late_frames(settings: KafkaSettings) -> list[str]:
-    """Return a warning if there is a backlog of late frames and Kafka is available."""
+    """Return a warning if there is a backlog of late frames, or none if Kafka is unavailable."""
     topic = changelog_name(settings, "recognition", "gaps")
     try:
         consumer = open_consumer(settings, "stack-check", request_timeout_ms=_KAFKA_TIMEOUT_MS)

@@ -61,13 +61,13 @@ def _names(titles: Sequence[str]) -> list[str]:
     unknown = [title for title in titles if title.lower() not in _BY_NAME]
     if unknown:
         raise InvalidInputError(
-            f"Unknown columns: {', '.join(unknown)}. Allowed: {', '.join(COLUMNS)}."
+            f"Unknown columns: {', '.join(unknown)}. Allowed columns: {', '.join(COLUMNS)}."
         )
     names = [_BY_NAME[title.lower()] for title in titles]
     missing = [name for name in _REQUIRED if name not in names]
     if missing:
         raise InvalidInputError(
-            f"The first line must name the columns. Missing: {', '.join(missing)}."
+            f"The first line must name the columns. Missing columns: {', '.join(missing)}."
         )
     return names
 

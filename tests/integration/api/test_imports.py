@@ -89,7 +89,7 @@ async def test_cameras_of_a_file_are_bodies_of_new_cameras(client: httpx.AsyncCl
         (
             CAMERAS,
             b"name\nGate\n",
-            "The first line must name the columns. Missing: rtspUrl.",
+            "The first line must name the columns. Missing columns: rtspUrl.",
         ),
     ],
 )
