@@ -74,7 +74,7 @@ from common.secrets import SecretBox
 from common.timestamps import now_ms
 
 FAILED_AUTHENTICATIONS_PER_MINUTE = 100
-"""Maximum invalid keys and sessions per address, above which only known ones are checked."""
+"""Invalid credentials per address and minute, above which only known credentials are checked."""
 STREAMS_PER_KEY = 5
 STREAMS_PER_PROCESS = 500
 CAMERA_ASSIGN_SECONDS = 4.5
