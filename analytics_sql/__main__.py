@@ -1,4 +1,4 @@
-"""``python -m analytics_sql migrate [--dry-run]``: migrates the configured ClickHouse schema."""
+"""``python -m analytics_sql migrate [--dry-run]``: migrates the configured ClickHouse database."""
 
 import argparse
 import sys
@@ -18,7 +18,7 @@ from common.settings import load_settings
 
 
 def main() -> None:
-    """Run the command line."""
+    """Run the command in the arguments. Exit with 78 or 75 if it fails."""
     parser = argparse.ArgumentParser(prog="python -m analytics_sql")
     commands = parser.add_subparsers(dest="command", required=True)
     migrate_command = commands.add_parser("migrate", help="update the schema to this release")

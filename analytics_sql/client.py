@@ -55,17 +55,17 @@ _KEPT_DAYS_SECONDS = 60.0
 _SERVER_DATABASE = "default"
 _OPTIONAL_LINE = re.compile(r"^(?P<sql>.*?) +-- if (?P<parameter>\w+)$", re.MULTILINE)
 
-# Codes for a wrong setup: a missing table or database, denied access, or missing columns (16, 47),
-# for example while migrations run.
+# Error codes of a wrong setup: a missing table or database, denied access, or missing columns (16,
+# 47), for example while migrations run.
 _MISCONFIGURED_CODES = frozenset({16, 47, 60, 81, 192, 193, 194, 497, 516})
-# Codes for temporary errors: time-outs, full queues, memory, disk or parts, read-only, network,
-# mutations that failed or were killed (341), too many mutations (692).
+# Error codes of temporary problems: timeouts, network errors, read-only tables, a full queue,
+# memory or disk, too many parts or mutations (692), and failed or killed mutations (341).
 _TRANSIENT_CODES = frozenset(
     {3, 23, 74, 75, 159, 198, 202, 203, 209, 210, 225, 241, 242, 243, 252, 279, 319, 341, 394, 425}
     | {439, 499, 668, 692, 999}
 )
 
-# Part of the error message, whose code is generic, if a mutation still needs a dropped column.
+# Message of the error that a mutation still needs a dropped column. The error code is generic.
 _MUTATION_AT_WORK = "affected by mutation"
 
 # Errors that the client itself raises, before or after the server's response. Retries do not help.
@@ -88,16 +88,16 @@ class QueryResult:
     rows: Rows
 
     def named(self) -> Iterator[dict[str, Any]]:
-        """Return each row as values by column."""
+        """Return each row as a mapping from column names to values."""
         columns = self.columns
         return (dict(zip(columns, row, strict=False)) for row in self.rows)
 
 
 class ClickHouseClient:
-    """The connections to our database. Any number of tasks can use them concurrently.
+    """The connections to the service's database, for any number of concurrent tasks.
 
     The first call connects, and so does the next call after a failed connection. Every call raises
-    TransientError if ClickHouse is unavailable or busy, MisconfiguredError if user, password,
+    TransientError if ClickHouse is unavailable or busy, MisconfiguredError if the user, password,
     database or table is wrong, and QueryFailedError if ClickHouse rejects the statement.
     """
 
@@ -129,7 +129,7 @@ class ClickHouseClient:
         *,
         settings: Mapping[str, int] | None = None,
     ) -> QueryResult:
-        """Return the result of ``queries/<name>.sql``, with the lines for these ``parameters``."""
+        """Return the result of ``queries/<name>.sql`` with the lines that ``parameters`` select."""
         text = query_with(name, frozenset(parameters or ()))
         with query_span("clickhouse", name):
             return await self.run(text, parameters, settings=settings)
@@ -168,7 +168,7 @@ class ClickHouseClient:
         answer_format: str,
         settings: Mapping[str, str],
     ) -> AsyncIterator[AsyncIterator[bytes]]:
-        """Yield a result in one of ClickHouse's formats, piece by piece."""
+        """Yield a result in one of ClickHouse's formats, in chunks."""
         with clickhouse_errors():
             driver = await self._connected()
             answer = await driver.raw_stream(
@@ -204,7 +204,7 @@ class ClickHouseClient:
                 column_type_names=[column.type for column in table.columns],
                 column_oriented=True,
                 settings={
-                    # Accept rows from any number of months.
+                    # Allow a single insert to contain rows from any number of months.
                     "max_partitions_per_insert_block": 0,
                     # Readers of rollups rely on this limit: SETTLE_MS of
                     # analytics_sql.traffic.frequent_plates.
@@ -254,7 +254,7 @@ SchemaClient = Client
 
 
 def connect_for_schema(settings: ClickHouseSettings) -> SchemaClient:
-    """Open a blocking client to the server's default database, because ours may not exist yet.
+    """Open a blocking client to the default database, because the service's may not exist yet.
 
     Raises:
         TransientError: the server is not responding.
@@ -288,11 +288,11 @@ def _port(url: str) -> int:
 
 @contextmanager
 def clickhouse_errors() -> Iterator[None]:
-    """Convert exceptions of clickhouse-connect into our own.
+    """Convert exceptions of clickhouse-connect into exceptions of the service.
 
     Raises:
-        TransientError: the network failed, or the code is that of a temporary error.
-        MisconfiguredError: the code is that of a wrong setup.
+        TransientError: the network failed, or ClickHouse returned the code of a temporary problem.
+        MisconfiguredError: ClickHouse returned a code of a wrong setup.
         QueryFailedError: ClickHouse returned any other code, or the client itself failed.
     """
     try:

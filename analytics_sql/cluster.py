@@ -2,8 +2,8 @@
 
 Rows are stored in replicated tables, ``NAME_local``, on the shard of their account; ``NAME`` is a
 Distributed table over all shards, which is read and written like the table of a single server.
-Statements that change tables run on all servers. A table without an account column is small and
-stored completely on every server.
+Statements that change tables run on all servers. A table without an account column is small, so
+every server stores all of its rows.
 """
 
 import re
@@ -56,7 +56,7 @@ _WITHOUT_OWNER: Final = frozenset({"schema_migrations"})
 
 @dataclass(frozen=True)
 class Cluster:
-    """The name of a cluster, as in the server configuration, and of the database on the cluster."""
+    """The name of a cluster in the server configuration, and the name of the service's database."""
 
     name: str
     database: str
@@ -69,12 +69,12 @@ def cluster_of(settings: ClickHouseSettings) -> Cluster | None:
 
 
 def cluster_statements(statement: str, cluster: Cluster | None) -> tuple[str, ...]:
-    """Return the cluster version of a statement, or the statement itself without a cluster.
+    """Return the statements to run instead of ``statement``: on a single server, ``statement``.
 
-    The statement is part of a migration, changes the schema, or erases rows.
+    A statement belongs to a migration, changes the schema, or erases rows.
 
     Raises:
-        MisconfiguredError: the rules do not cover this form of statement.
+        MisconfiguredError: this module has no rule for the form of the statement.
     """
     if not cluster:
         return (statement,)
@@ -91,7 +91,7 @@ def cluster_statements(statement: str, cluster: Cluster | None) -> tuple[str, ..
 def cluster_parameters(
     statement: str, parameters: Mapping[str, object], cluster: Cluster | None
 ) -> dict[str, object]:
-    """Return the parameters of a statement, with the local name of an altered table."""
+    """Return the parameters, with the name of an altered table replaced by its local name."""
     found = _ALTER.match(_COMMENT.sub("", statement).strip()) if cluster else None
     name = found and found.group("parameter")
     if not name:
@@ -116,7 +116,7 @@ def _table(found: re.Match[str], code: str, cluster: Cluster) -> Iterator[str]:
     name = found.group("name")
     has_owner = _OWNER.search(code) is not None
     if has_owner == (name in _WITHOUT_OWNER):
-        raise MisconfiguredError(f"{name} has no owner column and is not registered as global")
+        raise MisconfiguredError(f"{name}: add a user_id column or an entry in _WITHOUT_OWNER")
     local = local_table(name)
     # Rows of an account are replicated on the servers of one shard, other rows on all servers.
     place = "{shard}" if has_owner else "all"
@@ -144,7 +144,7 @@ def _view(found: re.Match[str], code: str, cluster: Cluster) -> Iterator[str]:
 
 
 def _materialized(found: re.Match[str], code: str, cluster: Cluster) -> Iterator[str]:
-    """Make each server process the rows it receives; source and target are on the same shard."""
+    """Make each server process its own rows, because source and target are on the same shard."""
 
     def source(match: re.Match[str]) -> str:
         return f"{match.group(1)} {local_table(match.group(2))}"
@@ -158,7 +158,7 @@ def _alter(found: re.Match[str], code: str, cluster: Cluster) -> Iterator[str]:
     name, actions = found.group("name"), found.group("actions")
     local = name if found.group("parameter") else local_table(name)
     yield f"ALTER TABLE {local}{_on(cluster)} {actions}"
-    # The codec of a column does not apply to a table that stores nothing.
+    # Column codecs do not apply to the Distributed table, which stores nothing.
     is_of_storage = actions.startswith("MODIFY COLUMN") and "CODEC(" in actions
     if local != name and _OF_COLUMNS.match(actions) and not is_of_storage:
         yield f"ALTER TABLE {name}{_on(cluster)} {_SETTINGS.sub('', actions)}"

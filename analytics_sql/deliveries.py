@@ -1,4 +1,4 @@
-"""Stores delivery attempts, one row each, and queries the deliveries they belong to.
+"""Stores one row per delivery attempt, and queries deliveries.
 
 All functions raise TransientError if ClickHouse is unavailable or busy. Rows that were not stored
 can then be written again.
@@ -92,7 +92,7 @@ class DeliveryCursor:
 class DeliveryFilter:
     """Conditions on deliveries.
 
-    ``from_ms`` applies to the event's time, ``before_ms`` to the last attempt's (Unix ms, UTC).
+    ``from_ms`` limits the time of the event, ``before_ms`` that of the last attempt (Unix ms, UTC).
     """
 
     cursor: DeliveryCursor
@@ -102,7 +102,7 @@ class DeliveryFilter:
 
     @property
     def user_id(self) -> UUID:
-        """The account."""
+        """ID of the account."""
         return self.cursor.user_id
 
 
@@ -134,7 +134,7 @@ def check_attempt(attempt: DeliveryAttempt) -> DeliveryAttempt:
 
 
 async def insert_attempts(client: ClickHouseClient, attempts: Sequence[DeliveryAttempt]) -> None:
-    """Write attempts and return once they are stored. Rewriting one does not duplicate it."""
+    """Write attempts and return once they are stored. Rewriting an attempt is harmless."""
     await client.insert(_ATTEMPTS, attempts)
 
 
@@ -176,7 +176,7 @@ async def list_recognition_deliveries(
 async def get_delivery_content(
     client: ClickHouseClient, cursor: DeliveryCursor, delivery_id: UUID
 ) -> bytes | None:
-    """Return a delivery's encoded record: empty once it has expired, None if it is unknown."""
+    """Return a delivery's record, encoded. Empty if the content has expired, None if unknown."""
     occurred_ms = uuid_unix_ms(delivery_id)
     if occurred_ms >= LAST_STORABLE_MS:
         return None
@@ -188,7 +188,7 @@ async def get_delivery_content(
 async def list_deliveries_between(
     client: ClickHouseClient, span: WebhookSpan, limit: int
 ) -> tuple[bytes, ...]:
-    """Return the encoded records of at most ``limit`` events of a time range, in order."""
+    """Return the encoded records of at most ``limit`` events of a time range, oldest first."""
     events = [event.value for event in span.events]
     parameters = {**asdict(span), "events": events, "limit": limit}
     rows = await client.rows("deliveries_between", parameters)
@@ -246,7 +246,7 @@ def _id_if_any(identifier: UUID) -> UUID | None:
 
 
 def _channel(endpoint: str) -> DeliveryChannel:
-    # The fan-out uses these prefixes. All other endpoints are URLs.
+    # Endpoints of the fan-out begin with a channel. Endpoints without a known channel are URLs.
     kind = endpoint.partition("-")[0]
     people = (DeliveryChannel.EMAIL, DeliveryChannel.APPRISE)
     return next((channel for channel in people if channel == kind), DeliveryChannel.HTTP)
@@ -271,7 +271,7 @@ def _summary(row: Mapping[str, Any]) -> DeliverySummary:
 
 
 def plates_of(delivery: Delivery) -> frozenset[str]:
-    """Return the plates (normalised) of a delivery: final, provisional, and in the alert's list.
+    """Return a delivery's normalised plates: final, provisional, and as listed in the alert.
 
     ``plate_spellings.sql`` finds the same plates in SQL.
     """
@@ -279,7 +279,7 @@ def plates_of(delivery: Delivery) -> frozenset[str]:
 
 
 def without_content(attempt: DeliveryAttempt) -> DeliveryAttempt:
-    """Return a copy of an attempt without the delivery's content, as after retention."""
+    """Return a copy of an attempt without the delivery's content, as if the content had expired."""
     bare = msgspec.structs.replace(attempt.delivery, recognition=None, trigger=None, camera=None)
     return msgspec.structs.replace(attempt, delivery=bare)
 

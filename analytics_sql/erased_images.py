@@ -1,7 +1,7 @@
 """Records images of erased recognitions in ClickHouse until they are removed from S3.
 
-All recognitions of an image call share a photo. If one of them is erased, the photo is removed, and
-no other row may refer to the photo, whether it is already stored or arrives late or again.
+All recognitions of an image call share a photo. If one of these recognitions is erased, the photo
+is removed. Then no row may refer to the photo, not even a row that is written late or again.
 
 All functions raise TransientError if ClickHouse is unavailable or busy.
 """
@@ -47,7 +47,7 @@ class ErasedImages:
 
     @property
     def keys(self) -> tuple[str, ...]:
-        """The keys that are set."""
+        """The S3 keys that are not None."""
         return tuple(key for key in (self.photo_key, self.crop_key) if key is not None)
 
 
@@ -57,7 +57,7 @@ def _table(removed: int) -> Table[ErasedImages]:
 
 
 STORED_BY_THEN_MS: Final = STORED_WITHIN_MS + 5 * 60_000
-"""Time after which no image is stored any more, with a margin for clocks and S3 calls."""
+"""Time after which no image can be stored, with a margin for clock differences and S3 calls."""
 
 _as_stored = shared_fields(ErasedImages, but=("noted_ms",))
 _TO_REMOVE: Final = _table(removed=0)
@@ -67,7 +67,7 @@ _REMOVED: Final = _table(removed=1)
 def images_of(row: RecognitionRow, noted_ms: int) -> tuple[ErasedImages, ErasedImages]:
     """Return the notes about a recognition's images, recorded at ``noted_ms`` (Unix ms, UTC).
 
-    The second note applies later, because an image that S3 rejected can still be stored.
+    The second note is due later, because an image that S3 rejected at first can still be stored.
     """
     fields = _as_stored(row)
     first = ErasedImages(noted_ms=noted_ms, **fields)
@@ -75,12 +75,12 @@ def images_of(row: RecognitionRow, noted_ms: int) -> tuple[ErasedImages, ErasedI
 
 
 async def insert_erased_images(client: ClickHouseClient, images: Sequence[ErasedImages]) -> None:
-    """Record images to be removed."""
+    """Record images that must be removed from S3."""
     await client.insert(_TO_REMOVE, [each for each in images if each.keys])
 
 
 async def mark_removed(client: ClickHouseClient, images: Sequence[ErasedImages]) -> None:
-    """Record that images are removed."""
+    """Record that images have been removed from S3."""
     await client.insert(_REMOVED, images)
 
 
@@ -90,9 +90,9 @@ async def list_images_to_remove(
     owner_id: UUID | None = None,
     after: ErasedImages | None = None,
 ) -> tuple[ErasedImages, ...]:
-    """Return the images of at most ``limit`` recognitions that are still to be removed.
+    """Return the images of at most ``limit`` recognitions that must still be removed.
 
-    Without ``owner_id``, covers all accounts. Oldest note first, starting after ``after``.
+    Without ``owner_id``, all accounts are searched. The oldest note after ``after`` comes first.
     """
     given: dict[str, object] = {} if owner_id is None else {"user_id": owner_id}
     if after is not None:
@@ -123,7 +123,7 @@ def has_shared_photo(row: RecognitionRow) -> bool:
 async def without_erased_photos(
     client: ClickHouseClient, rows: Sequence[RecognitionRow]
 ) -> list[RecognitionRow]:
-    """Return the rows, without the keys of photos that are recorded as erased."""
+    """Return the rows with the keys of photos that are recorded as erased set to None."""
     noted: set[str] = set()
     for first in range(0, len(rows), _MAX_ROWS):
         noted |= await _erased_photos(client, rows[first : first + _MAX_ROWS])
@@ -152,5 +152,5 @@ def _without_photo(row: RecognitionRow) -> RecognitionRow:
 
 
 def _photo(row: RecognitionRow) -> str:
-    """Return the recognition in the photo's key: the first of its image call."""
+    """Return the recognition ID in the photo's key: the first recognition of the image call."""
     return PurePosixPath(row.photo_key or "").parent.name

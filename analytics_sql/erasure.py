@@ -1,9 +1,9 @@
 """Erases rows permanently, and records each erasure so that late rows are not written again.
 
-Calls that erase return after the rows are deleted, and are safe to repeat.
+Functions that erase return after the rows are deleted, and are safe to repeat.
 
-All functions raise TransientError if ClickHouse is unavailable or busy. Calls that erase also raise
-TransientError if a statement times out; the server then continues the statement.
+All functions raise TransientError if ClickHouse is unavailable or busy. Functions that erase also
+raise TransientError if a statement times out. The server then continues the statement.
 """
 
 import hashlib
@@ -32,7 +32,7 @@ DERIVED: Final = (
 
 @dataclass(frozen=True)
 class Erasure:
-    """The rows to erase: rows of an account with a plate (normalised), captured in a time range.
+    """Selects the rows to erase: an account's rows with a normalised plate, in a time range.
 
     ``from_ms`` is inclusive, ``before_ms`` exclusive (Unix ms, UTC). Without a plate, all data of
     the account is erased, whenever it was captured.
@@ -45,7 +45,7 @@ class Erasure:
 
     @property
     def plate_hash(self) -> str:
-        """SHA-256 of account and plate, lower-case hexadecimal; empty without a plate."""
+        """Lower-case hexadecimal SHA-256 of account and plate, or empty without a plate."""
         return _ALL_PLATES if self.plate is None else _plate_hash(self.user_id, self.plate)
 
 
@@ -73,7 +73,7 @@ _ERASURES: Final = Table[StoredErasure](
 
 @dataclass(frozen=True)
 class Subject:
-    """The subject of a row: the plates (normalised) and the time (Unix ms, UTC) in the row."""
+    """The account, the time (Unix ms, UTC) and the normalised plates of a row."""
 
     user_id: UUID
     at_ms: int
@@ -84,7 +84,7 @@ class Erasures:
     """The erasures of the last thirty days. Only the hashes of plates are known."""
 
     def __init__(self, rows: Iterable[tuple[UUID, str, int]] = ()) -> None:
-        """``rows``: account, plate hash (empty for a whole account) and ``before_ms``."""
+        """Each row has an account, a plate hash (empty: whole account) and ``before_ms``."""
         self._before_ms: dict[UUID, dict[str, int]] = {}
         for user_id, plate_hash, before_ms in rows:
             self._before_ms.setdefault(user_id, {})[plate_hash] = before_ms
@@ -96,7 +96,7 @@ class Erasures:
 
     def covering(self, subject: Subject) -> Iterator[Erasure]:
         """Return the erasures that apply to a row with this subject."""
-        # Recent rows are later than all erasures, so almost no row needs to be hashed.
+        # Most rows are newer than all erasures, so that hardly any plate must be hashed.
         if not self.reach(subject):
             return
         of_owner = self._before_ms[subject.user_id]
@@ -128,7 +128,7 @@ def stored_erasure(erasure: Erasure) -> StoredErasure:
 
 
 async def insert_erasures(client: ClickHouseClient, erasures: Sequence[StoredErasure]) -> None:
-    """Record erasures for thirty days from now, for example after a restore that removed these."""
+    """Record erasures for thirty days from now, for example after restoring an older backup."""
     await client.insert(_ERASURES, erasures)
 
 
@@ -169,8 +169,9 @@ async def erase_recognitions(
 ) -> int:
     """Delete recognitions, record their images for removal, and return the number of rows.
 
-    Without ``records_images``, images of an account are only recorded for removal at a later time.
-    The photo of an image call is removed even if it shows other plates, whose rows lose the key.
+    Without ``records_images``, the caller must remove an account's existing images. Only a later
+    removal is recorded, of images that are stored in the meantime. The photo of an image call is
+    removed even if it shows other plates, whose rows lose the key.
     """
     if erasure.plate is None:
         parameters = {**_parameters("note_owner_images", erasure), "now_too": int(records_images)}
@@ -180,7 +181,7 @@ async def erase_recognitions(
         return erased
     found = await client.count("plate_recognitions", _parameters("plate_recognitions", erasure))
     if found:
-        # Count these quarters row by row meanwhile, so that no rollup contains deleted rows.
+        # Until the rows are deleted, count these quarters row by row instead of using rollups.
         await _run(client, "reopen_plate_quarters", erasure)
         await _run(client, "note_plate_images", erasure)
         await _erase(client, _SHARED_PHOTOS, erasure)
@@ -199,16 +200,16 @@ async def erase_derived(client: ClickHouseClient, user_id: UUID) -> None:
 
 
 async def erase_triggers(client: ClickHouseClient, erasure: Erasure) -> int:
-    """Clear a plate from triggers, or delete an account's triggers; return how many there were."""
+    """Clear a plate from triggers or delete an account's triggers, and return the trigger count."""
     if erasure.plate is None:
         return await _erase_owner(client, "alert_triggers", erasure.user_id)
     return await _erase(client, _TRIGGERS, erasure)
 
 
 async def erase_deliveries(client: ClickHouseClient, erasure: Erasure) -> int:
-    """Clear the content of deliveries that contain the plate; return how many there were.
+    """Clear the content of deliveries that contain the plate. Return the number of deliveries.
 
-    If the erasure is of an account, delete and count all its delivery attempts instead.
+    If the erasure covers a whole account, delete and count all delivery attempts instead.
     """
     if erasure.plate is None:
         return await _erase_owner(client, "delivery_attempts", erasure.user_id)
@@ -261,7 +262,7 @@ async def _erase_owner(client: ClickHouseClient, table: str, user_id: UUID) -> i
 
 
 def _parameters(statement: str, erasure: Erasure) -> dict[str, object]:
-    """Return only the parameters in the statement, to pass the plate only where needed."""
+    """Return the parameters that a statement uses, to pass the plate only if it is needed."""
     given: dict[str, object] = {
         "user_id": erasure.user_id,
         "plate": erasure.plate,

@@ -1,4 +1,4 @@
-"""Exports recognitions as files: ClickHouse writes the parts of a list in one of its formats."""
+"""Exports recognitions as files, which ClickHouse encodes. Each file contains a part of a list."""
 
 import codecs
 from collections.abc import AsyncIterator
@@ -13,7 +13,7 @@ from analytics_sql.rows import LAST_STORABLE_MS
 from common.records.regions import COUNTRY_CODES
 
 _PAGE: Final = "recognitions_page"
-# Duplicate rows are rare. If there are more duplicates, a part has fewer rows.
+# Expected number of duplicate rows, which are rare. With more duplicates, a part has fewer rows.
 _EXPECTED_COPIES: Final = 1_000
 _ALL_ROWS: Final = (1 << 32) - 1
 
@@ -53,7 +53,7 @@ _FORMATS: Final = {
     ExportFormat.ARROW: "ArrowStream",
 }
 _SETTINGS: Final = {
-    # Send the result only when it is complete, so that it cannot break off with an error.
+    # Send the result only when it is complete, so that no error can interrupt it.
     "wait_end_of_query": "1",
     "date_time_output_format": "iso",
     "format_csv_null_representation": "",
@@ -64,9 +64,9 @@ _SETTINGS: Final = {
 
 @dataclass(frozen=True)
 class ExportPart:
-    """The end of a part of a list; ``next_after`` is None if no part follows.
+    """The end of a part of a list. ``next_after`` is None if no part follows.
 
-    Without ``last``, the part is empty.
+    ``last`` is None if the part is empty.
     """
 
     last: RecognitionCursor | None
@@ -101,13 +101,13 @@ async def exported(
     *,
     form: FileForm,
 ) -> AsyncIterator[AsyncIterator[bytes]]:
-    """Yield the bytes of a part's file, piece by piece, including rows added meanwhile.
+    """Yield the bytes of a part's file in chunks. Rows that were added meanwhile are included.
 
     Raises:
         TransientError: ClickHouse is unavailable or busy.
     """
     last = part.last or RecognitionCursor(LAST_STORABLE_MS, wanted.user_id)
-    # Rows before the time of the last row are not read, so the page needs no other limit.
+    # The time of the last row limits the page, so that no maximum number of rows is needed.
     first_ms = max(wanted.from_ms or 0, last.captured_ms)
     given = page_parameters(replace(wanted, from_ms=first_ms), after, _ALL_ROWS)
     zone = form.excel_timezone

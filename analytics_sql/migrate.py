@@ -44,7 +44,7 @@ _RETENTIONS = {
 
 @dataclass(frozen=True)
 class Migration:
-    """A numbered schema change, and the reversal of the change."""
+    """A numbered schema change, with the statements that apply and undo the change."""
 
     version: int
     name: str

@@ -1,4 +1,4 @@
-"""Stores outcomes of passes and image calls, one row each."""
+"""Stores one row per outcome of a pass or an image call."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -44,7 +44,7 @@ def outcome_row(record: PassOutcome) -> OutcomeRow:
         InvalidInputError: the time is out of range, or the ID does not match the time.
     """
     if not 0 <= record.at_ms < LAST_STORABLE_MS:
-        raise InvalidInputError(f"at_ms {record.at_ms}", code="time_out_of_range")
+        raise InvalidInputError(f"at_ms is out of range: {record.at_ms}", code="time_out_of_range")
     if uuid_unix_ms(record.id) != record.at_ms:
         raise InvalidInputError("the ID does not begin with at_ms", code="id_of_other_time")
     return OutcomeRow(user_id=record.owner_id, **_as_recorded(record))

@@ -18,7 +18,7 @@ from common.plates.matching import (
 from common.plates.normalise import normalise_plate
 
 SEARCH_TOLERANCE = 1
-"""Edits that a fuzzy search allows, in addition to look-alikes.
+"""Number of edits that a fuzzy search allows, in addition to look-alike characters.
 
 For a plate of seven characters, one edit finds a few other plates, and two edits find thousands.
 """
@@ -32,7 +32,7 @@ class PlateQuestion:
     """The query parameters that select the matching plates.
 
     ``parameters`` are conditions on a plate. ``pieces`` select rows of ``plate_pieces`` that
-    contain all such plates; empty if the rows sorted by plate are sufficient.
+    contain all such plates, and are empty if the rows sorted by plate are sufficient.
     """
 
     parameters: Mapping[str, object]
@@ -93,7 +93,8 @@ def _longest_literal(pattern: str) -> str:
 def like_pattern(plate: str | None, match: MatchMode = MatchMode.SUBSTRING) -> str:
     """Return the LIKE pattern for plates that match ``plate``, both normalised.
 
-    Empty if every plate matches. ``%``, ``_`` and ``\\`` are literal. Not for fuzzy searches.
+    The pattern is empty if every plate matches. ``%``, ``_`` and ``\\`` are literal. Fuzzy searches
+    need other conditions.
     """
     text = normalise_pattern(plate or "") if match is MatchMode.WILDCARD else plate or ""
     text = "".join(_literal(normalise_plate(text)))
@@ -115,10 +116,10 @@ def _literal(text: str) -> Iterator[str]:
 
 
 def parts_for_edits(text: str, edits: int) -> list[str]:
-    """Cut ``text`` into parts, at least one of which ``edits`` edits leave unchanged.
+    """Cut ``text`` into parts, at least one of which stays unchanged after any ``edits`` edits.
 
     Any text that differs from ``text`` by at most ``edits`` edits therefore contains one of the
-    parts. If ``text`` is too short to be cut, there are no parts.
+    parts. If ``text`` is too short to be cut, the result is empty.
     """
     if len(text) <= edits:
         return []

@@ -50,12 +50,12 @@ _CORRECTIONS: Final = Table[RecognitionRow](
     ),
 )
 
-# Duplicate rows are rare: merges remove them within minutes after a replay.
+# Duplicate rows are rare, because merges remove duplicates within minutes after a replay.
 _EXPECTED_COPIES = 4
-# The newest rows are searched first. Frequent plates fill a page from these; rare plates have few
-# rows, which the projections find. The number of rows depends on how frequent the text is: looking
-# up a plate costs as much as reading a thousand rows in order. The small number for long texts only
-# detects whether nearly all plates are alike.
+# The newest rows are searched first, because frequent plates fill a page from these rows. The
+# projections then find the few rows of rare plates. A lookup of a plate costs as much as reading a
+# thousand rows in order, so a frequent text justifies searching more rows. For long texts, the
+# small number only detects whether nearly all plates are alike.
 _NEWEST_ROWS = 65_536
 _NEWEST_OF_RARE = 1_024
 _NEWEST_WITH_THREE = 524_288
@@ -92,7 +92,7 @@ class RecognitionCursor:
 
 @dataclass(frozen=True)
 class RecognitionPage:
-    """Rows, newest first; ``next_after`` is None if no page follows."""
+    """A page of rows, newest first. ``next_after`` is None on the last page."""
 
     rows: tuple[RecognitionRow, ...]
     next_after: RecognitionCursor | None
@@ -194,7 +194,7 @@ def _newest_rows(wanted: RecognitionFilter) -> int:
 
 
 def _without_copies(rows: list[RecognitionRow]) -> list[RecognitionRow]:
-    """Return each row once. Of duplicates, return the row that still has the fewest images."""
+    """Return each row once. Of duplicates, return the row with the fewest images."""
     found: dict[UUID, RecognitionRow] = {}
     for row in rows:
         known = found.get(row.id)
@@ -238,7 +238,7 @@ async def _newest(
     limit: int,
     newest: int,
 ) -> list[RecognitionRow]:
-    """Return matches among the ``newest`` newest rows of the account after ``after``."""
+    """Return matches among the account's ``newest`` most recent rows after ``after``."""
     question = page_parameters(wanted, after, limit + 1 + _EXPECTED_COPIES)
     result = await client.query("recognitions_page", {**question, "newest": newest})
     return [read_recognition(found) for found in result.named()]
@@ -247,7 +247,7 @@ async def _newest(
 async def _listed(
     client: ClickHouseClient, wanted: RecognitionFilter, after: RecognitionCursor | None, limit: int
 ) -> list[RecognitionRow]:
-    """Return matches of any age."""
+    """Return matches from all rows, however old."""
     question = page_parameters(wanted, after, limit)
     if not (wanted.plate or wanted.camera_id is not None):
         result = await client.query("recognitions_page", question)

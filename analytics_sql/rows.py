@@ -29,7 +29,7 @@ LABEL: Final = "LowCardinality(String)"
 NUMBER: Final = "Float64"
 TIME: Final = "DateTime64(3, 'UTC')"
 
-# Represents the key that is derived from account and ID.
+# Stored instead of an S3 key that can be derived from account and ID.
 _DERIVED = "="
 _NO_BOX = Box(x=0.0, y=0.0, width=0.0, height=0.0)
 
@@ -51,13 +51,13 @@ class Column:
 
 @dataclass(frozen=True)
 class Columns:
-    """The columns of a field that has several columns."""
+    """Annotates a field that is stored in several columns."""
 
     columns: tuple[Column, ...]
 
 
 class Table(Generic[R]):
-    """A table for rows of one class."""
+    """The name and the columns of a table that stores rows of one class."""
 
     def __init__(self, name: str, columns: Sequence[Column]) -> None:
         self.name = name
@@ -93,7 +93,7 @@ def shared_fields(
 
 
 def stored_key(key: str | None, derived: str) -> str:
-    """Return an S3 key as stored in tables: '=' for the derived key, '' for no key."""
+    """Return an S3 key as stored in tables: '=' for the derived key, and '' for None."""
     return _DERIVED if key == derived else key or ""
 
 
@@ -181,7 +181,7 @@ def recognition_row(record: Recognition) -> RecognitionRow:
         InvalidInputError: the time is out of range, or the ID does not match the time.
     """
     if not 0 <= record.captured_ms < LAST_STORABLE_MS:
-        raise InvalidInputError(f"captured_ms {record.captured_ms}", code="time_out_of_range")
+        raise InvalidInputError(f"invalid time: {record.captured_ms}", code="time_out_of_range")
     if not may_be_captured(record.id, record.captured_ms):
         raise InvalidInputError("the ID does not match captured_ms", code="id_of_other_time")
     plate = normalise_plate(record.plate)

@@ -1,4 +1,4 @@
-"""Stores triggers of alerts, one row each, and queries them.
+"""Stores one row per trigger of an alert, and queries triggers.
 
 All functions raise TransientError if ClickHouse is unavailable or busy. Rows that were not stored
 can then be written again.
@@ -38,14 +38,14 @@ class TriggerCursor:
 _LAST_ID: Final = UUID(int=2**128 - 1)
 _NEWEST: Final = TriggerCursor(LAST_STORABLE_MS - 1, _LAST_ID)
 _ROWS_A_TRIGGER: Final = 3
-"""A trigger is stored when early, when resolved, and again after a crash. Merges leave one row."""
+"""An early trigger is written again when it is resolved, and after a crash. Merges keep one row."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class TriggerRow:
     """A trigger of an alert as stored. Times are Unix ms, UTC; ``plate`` is normalised.
 
-    ``captured_ms`` and ``decided_ms`` are times of the early trigger, if there was one.
+    If the alert triggered early, ``captured_ms`` and ``decided_ms`` are times of the early trigger.
     """
 
     user_id: Annotated[UUID, Column(UUIDS)]
@@ -147,7 +147,7 @@ class FiredFor:
 
 @dataclass(frozen=True)
 class FiredPage:
-    """A page of an alert's triggers, newest first. ``end``: start of the next page, if any."""
+    """A page of an alert's triggers, newest first. ``end`` is None on the last page."""
 
     fired: tuple[FiredFor, ...]
     end: TriggerCursor | None
@@ -155,7 +155,7 @@ class FiredPage:
 
 @dataclass(frozen=True, kw_only=True)
 class CooldownQuestion:
-    """A recognition that a cooldown may suppress. A plate or camera of None does not matter."""
+    """A recognition that a cooldown may suppress. A plate or camera of None is not compared."""
 
     user_id: UUID
     alert_id: UUID
@@ -222,7 +222,7 @@ async def fired_for(
     fired = tuple(replace(FiredFor(*row), phase=TriggerPhase(row[-1])) for row in found)
     if len(fired) == limit:
         return FiredPage(fired, TriggerCursor(fired[-1].captured_ms, fired[-1].id))
-    # All rows of that millisecond were read.
+    # The query reads all rows of its last millisecond, so the next page starts before it.
     return FiredPage(fired, TriggerCursor(since_ms - 1, _LAST_ID) if stored == rows else None)
 
 

@@ -1,7 +1,7 @@
-"""Manages analysts of one account: ClickHouse users that the server's own grants restrict.
+"""Manages analysts: ClickHouse users whose grants limit them to the rows of one account.
 
-Each analyst has a database that contains only views of the account's rows. The views read with the
-permissions of the service (``SQL SECURITY DEFINER``); the analyst can only read that database.
+Each analyst has a database that contains only views of the account's rows, and can read nothing
+else. The views read with the permissions of the service (``SQL SECURITY DEFINER``).
 """
 
 import hashlib
@@ -24,7 +24,7 @@ VIEWS: Final = (
     "analysis_cameras",
     "analysis_alerts",
 )
-"""The views for analysts."""
+"""The views in an analyst's database."""
 
 _PREFIX: Final = "analyst_"
 _NAME = re.compile(rf"{_PREFIX}([0-9a-f]{{32}})(_[a-z0-9_]{{1,24}})?")
@@ -32,8 +32,8 @@ _LABEL = re.compile(r"[a-z0-9_]{1,24}")
 _PASSWORD_BYTES: Final = 24
 _QUERIES_PER_HOUR: Final = 10_000
 _SECONDS_PER_HOUR: Final = 1_800
-# Drivers set the two changeable limits with each query. The last setting evaluates the view's
-# condition before the analyst's conditions, whose errors could reveal other accounts' rows.
+# Drivers set the two changeable limits with each query. The last setting makes ClickHouse check the
+# view's condition first: errors in later conditions could reveal other accounts' rows.
 _SETTINGS: Final = (
     "readonly = 1",
     "max_execution_time = 60 MIN 1 MAX 60 CHANGEABLE_IN_READONLY",
@@ -50,7 +50,7 @@ _FIND_EMBEDDED: Final = "SELECT count() FROM system.databases WHERE name = 'embe
 
 @dataclass(frozen=True)
 class AnalystAccount:
-    """A user who reads an account's rows. The database with the views has the same name."""
+    """A ClickHouse user that can read an account's rows in a database of the same name."""
 
     name: str
     user_id: UUID
@@ -58,17 +58,17 @@ class AnalystAccount:
 
 @dataclass(frozen=True)
 class TargetDatabase:
-    """The service's database and the cluster it is on (empty for a single server)."""
+    """The service's database, and the name of its cluster (empty for a single server)."""
 
     database: str
     cluster: str = ""
 
 
 def analyst_name(owner_id: UUID, label: str = "") -> str:
-    """Return the name of an account's analyst; ``label`` distinguishes several analysts.
+    """Return the name of an account's analyst. ``label`` distinguishes the account's analysts.
 
     Raises:
-        InvalidInputError: the label is longer than 24 characters, or not only ``a-z0-9_``.
+        InvalidInputError: the label has over 24 characters, or characters other than ``a-z0-9_``.
     """
     name = f"{_PREFIX}{owner_id.hex}"
     if not label:
@@ -79,7 +79,7 @@ def analyst_name(owner_id: UUID, label: str = "") -> str:
 
 
 def create_analyst(client: SchemaClient, target: TargetDatabase, analyst: AnalystAccount) -> str:
-    """Create an analyst, all or nothing, and return the password, which is not stored.
+    """Create an analyst and return the password, which is not stored. Undo everything on failure.
 
     Raises:
         InvalidInputError: the analyst already exists.
@@ -104,7 +104,7 @@ def create_analyst(client: SchemaClient, target: TargetDatabase, analyst: Analys
 
 
 def remove_analyst(client: SchemaClient, target: TargetDatabase, analyst: AnalystAccount) -> None:
-    """Remove an analyst, even if only partly created. Safe to repeat.
+    """Remove an analyst, even a partly created one. Safe to repeat.
 
     Raises:
         TransientError: ClickHouse is unavailable.
@@ -182,8 +182,8 @@ def _check_server(client: SchemaClient) -> None:
     with clickhouse_errors():
         if client.command(_FIND_EMBEDDED):
             raise MisconfiguredError(
-                "analysts of one account require an external ClickHouse server"
-                " (PLATESTREAM_CLICKHOUSE_URL); the embedded server has one for all accounts"
+                "analysts of one account require an external ClickHouse server: set"
+                " PLATESTREAM_CLICKHOUSE_URL (the embedded server's analyst reads all accounts)"
             )
 
 

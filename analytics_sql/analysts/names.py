@@ -15,11 +15,11 @@ from common.records.alerts import AlertConfig
 from common.records.cameras import CameraConfig
 
 _LAST_REVISION: Final = (1 << 64) - 1
-"""The revision of a deleted resource: the maximum, because IDs are never reused."""
+"""The revision of a deleted resource. It is the maximum, because IDs are never reused."""
 
 
 class NamedRow(msgspec.Struct, frozen=True, kw_only=True):
-    """The fields of a named resource. The row with the highest ``revision`` is valid."""
+    """The fields common to cameras and alerts. The row with the highest ``revision`` is valid."""
 
     id: Annotated[UUID, Column(UUIDS)]
     user_id: Annotated[UUID, Column(UUIDS)]
@@ -30,14 +30,14 @@ class NamedRow(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class CameraName(NamedRow, frozen=True, kw_only=True):
-    """A camera as shown to analysts. A deleted camera has no name."""
+    """A camera's row in an analyst's view. The name of a deleted camera is empty."""
 
     location: Annotated[str, Column(TEXT)] = ""
     created_ms: Annotated[int, Column(TIME, "created")] = 0
 
 
 class AlertName(NamedRow, frozen=True, kw_only=True):
-    """An alert as shown to analysts. A deleted alert has no name."""
+    """An alert's row in an analyst's view. The name of a deleted alert is empty."""
 
 
 CAMERA_NAMES: Final = Table[CameraName]("cameras", columns_of(CameraName))
@@ -45,7 +45,7 @@ ALERT_NAMES: Final = Table[AlertName]("alerts", columns_of(AlertName))
 
 
 def camera_name(camera: CameraConfig) -> CameraName:
-    """Return the row of a camera."""
+    """Return the row for an existing camera."""
     return CameraName(
         id=camera.camera_id,
         user_id=camera.owner_id,
@@ -59,7 +59,7 @@ def camera_name(camera: CameraConfig) -> CameraName:
 
 
 def alert_name(alert: AlertConfig) -> AlertName:
-    """Return the row of an alert."""
+    """Return the row for an existing alert."""
     return AlertName(
         id=alert.alert_id,
         user_id=alert.owner_id,
@@ -73,7 +73,7 @@ def alert_name(alert: AlertConfig) -> AlertName:
 async def owners_of_names(
     client: ClickHouseClient, table: str, ids: Sequence[UUID]
 ) -> Mapping[UUID, UUID]:
-    """Return the account of each of these ``cameras`` or ``alerts`` that exists, by ID.
+    """Return the account IDs of those ``ids`` that exist in ``table``, ``cameras`` or ``alerts``.
 
     Raises:
         TransientError: ClickHouse is unavailable or busy.
@@ -86,7 +86,7 @@ async def erase_names(client: ClickHouseClient, user_id: UUID) -> None:
     """Delete the names of an account's cameras and alerts. Safe to repeat.
 
     Raises:
-        TransientError: ClickHouse is unavailable or busy, or still running a call that timed out.
+        TransientError: ClickHouse is unavailable or busy, or still runs a statement that timed out.
     """
     for table in (CAMERA_NAMES.name, ALERT_NAMES.name):
         await client.command("erase_owner_rows", {"table": table, "user_id": user_id})

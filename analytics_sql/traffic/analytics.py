@@ -1,8 +1,8 @@
 """Counts an account's recognitions in a time range by time, camera, plate and outcome.
 
 Most of a long range is already counted in buckets (:mod:`analytics_sql.traffic.rollups`). The rest
-is counted row by row: the newest quarter-hours, the edges of the range, and those changed by late
-or repeated rows or by an erasure. The result is the same as counting every row.
+is counted row by row: the newest quarter-hours, the edges of the range, and quarter-hours changed
+by late or repeated rows or an erasure. The result is the same as counting every row.
 """
 
 import asyncio
@@ -32,7 +32,7 @@ __all__ = [
 ]
 
 QUARTER_MS = 900_000
-"""A quarter of an hour: the smallest difference of time zones from UTC."""
+"""A quarter of an hour in milliseconds. Time zones differ from UTC by a multiple of this time."""
 
 DAY_QUARTERS = 96
 
@@ -64,7 +64,7 @@ class OutcomeCount:
 
 @dataclass(frozen=True)
 class Traffic:
-    """The counts of a time range, highest first. Empty ``quarters`` are omitted.
+    """The counts of a time range, highest count first. Quarters without recognitions are omitted.
 
     ``quarters`` and ``cameras`` have the same sum. ``plates`` are queried separately, so they may
     include a row added meanwhile.
@@ -80,8 +80,8 @@ class Traffic:
 class Coverage:
     """The quarters of a time range (numbered since 1970), by how they are counted.
 
-    ``days`` (each named by its first quarter) and ``quarters`` are counted by valid buckets,
-    ``live`` row by row.
+    ``days`` (each given as its first quarter) and ``quarters`` have valid buckets. ``live`` must be
+    counted row by row.
     """
 
     days: tuple[int, ...]
@@ -107,7 +107,7 @@ class Bucket:
 async def count_traffic(
     client: ClickHouseClient, span: OwnerSpan, *, plates: int, settle_ms: int = SETTLE_MS
 ) -> Traffic:
-    """Return the counts of a time range, with at most ``plates`` plates. Duplicates count once.
+    """Return the counts of a time range, with at most ``plates`` plates. Duplicate rows count once.
 
     An insert is readable at most ``settle_ms`` after its ``ingested_at``.
 
@@ -139,7 +139,7 @@ async def _count(client: ClickHouseClient, span: OwnerSpan, settle_ms: int) -> "
 async def _covered(client: ClickHouseClient, span: OwnerSpan, settle_ms: int) -> Coverage:
     """Return how to count each quarter of a time range."""
     first, end = span.from_ms // QUARTER_MS, -(-span.to_ms // QUARTER_MS)
-    # Quarters rolled up meanwhile are in the newest buckets, which are summed.
+    # The sums are read after this and use the newest buckets, so concurrent rollups do no harm.
     (buckets, _), touched_ms, kept_from_ms = await asyncio.gather(
         stored_buckets(client, span, outside_days=True),
         touched(client, span),
@@ -178,8 +178,8 @@ async def stored_buckets(
 ) -> tuple[list[Bucket], int]:
     """Return the buckets that begin in a time range, and when they were complete (Unix ms).
 
-    They include all rows written before that time. ``outside_days``: exclude the quarters of days
-    that have their own bucket. ``in_days``: only the quarters of days with these first quarters.
+    The buckets include all rows written before that time. ``outside_days`` excludes quarters of
+    days that have a bucket. ``in_days`` selects quarters of days that begin with these quarters.
     """
     asked: dict[str, object] = {
         "user_id": span.user_id,
@@ -199,7 +199,7 @@ async def touched(
 ) -> dict[int, int]:
     """Return when the quarters of a time range last changed (Unix ms), if after ``as_of_ms``.
 
-    None means the time up to which the account's buckets include all rows.
+    If ``as_of_ms`` is None, use the time up to which the account's buckets include all rows.
     """
     rows = await client.rows("traffic_touched", {**span.parameters(), "as_of_ms": as_of_ms})
     return {int(row[0]): int(row[1]) for row in rows}

@@ -71,7 +71,7 @@ def camera_minute(record: CameraCounts) -> CameraMinute:
         InvalidInputError: a time or a number is out of range.
     """
     if not 0 <= record.minute_ms < LAST_STORABLE_MS:
-        raise InvalidInputError(f"minute_ms {record.minute_ms}", code="time_out_of_range")
+        raise InvalidInputError(f"invalid minute: {record.minute_ms}", code="time_out_of_range")
     numbers = (record.records, *(getattr(record.counts, name) for name in COUNT_NAMES))
     if not all(0 <= number <= _LARGEST for number in numbers):
         raise InvalidInputError("a count is out of range", code="count_out_of_range")
@@ -90,7 +90,7 @@ async def insert_camera_minutes(client: ClickHouseClient, rows: Sequence[CameraM
 
 
 async def camera_hours(client: ClickHouseClient, span: CameraSpan) -> tuple[CameraHour, ...]:
-    """Return a camera's hours, oldest first, without empty hours."""
+    """Return a camera's hourly counts, oldest first. Hours without stored minutes are omitted."""
     found = (await client.query("camera_hours", asdict(span))).named()
     return tuple(
         CameraHour(row["hour_ms"], FrameCounts(**{name: row[name] for name in COUNT_NAMES}))

@@ -1,9 +1,9 @@
 """Finds an account's most frequent plates in a time range, exactly, for any number of rows.
 
-The most frequent plates of thirty days are counted periodically and stored (a rank), with an upper
-bound for all other plates. A call adds newer rows and subtracts rows before the range. If a
-plate's position then remains uncertain, because of late rows or an erasure, only this plate is
-counted again.
+The most frequent plates of thirty days are counted periodically and stored as a rank, with an upper
+bound for all other plates. A call adds newer rows and subtracts rows before the range. If a plate's
+position then remains uncertain, because of late rows or an erasure, only this plate is counted
+again.
 """
 
 import asyncio
@@ -15,13 +15,12 @@ from uuid import UUID
 from analytics_sql.client import ClickHouseClient
 
 SETTLE_MS: Final = 180_000
-"""Maximum time from ``ingested_at`` until a row is readable. Inserts time out after a third of it.
-"""
+"""Maximum time from ``ingested_at`` until a row is readable. Three times the insert timeout."""
 
 _DAY_MS: Final = 86_400_000
 _OTHERS: Final = 200
 _SHORT_MS: Final = 3_600_000
-"""For shorter time ranges, reading all rows is as fast as reading the rows of some plates."""
+"""For shorter time ranges, reading all rows is as fast as reading the rows of a few plates."""
 
 
 @dataclass(frozen=True)
@@ -50,7 +49,7 @@ class PlateCount:
 class _Rank:
     """The stored counts of a time range, ``since_ms`` to ``until_ms``.
 
-    No other plate has more than ``others`` rows. ``erased``: plates whose rows may be erased.
+    No other plate has more than ``others`` rows. Rows of ``erased`` plates may have been erased.
     """
 
     counted_ms: int
@@ -91,7 +90,7 @@ async def retention_start_ms(client: ClickHouseClient, now_ms: int) -> int:
 async def frequent_plates(
     client: ClickHouseClient, span: OwnerSpan, limit: int, *, settle_ms: int = SETTLE_MS
 ) -> tuple[PlateCount, ...]:
-    """Return a time range's most frequent plates, the latest first if tied. Duplicates count once.
+    """Return a time range's most frequent plates. Of equal counts, the latest plate comes first.
 
     An insert is readable at most ``settle_ms`` after its ``ingested_at``.
 
@@ -148,7 +147,7 @@ async def _from_rank(
     if len(others) >= _OTHERS and min(each.upper for each in others) >= needed:
         return None
     if rank.others >= needed and rank.others > 0:
-        # Even plates without newer rows could be among the first.
+        # Plates that are neither ranked nor in newer rows could be among the most frequent.
         return None
     hopeful = [each for each in bounds if each.upper >= max(needed, 1)]
     open_ones = [each.plate for each in hopeful if not each.is_exact]

@@ -24,20 +24,20 @@ from analytics_sql.traffic.analytics import (
 from analytics_sql.traffic.frequent_plates import SETTLE_MS, retention_start_ms
 
 ROLLED_UP_MS: Final = 31 * DAY_QUARTERS * QUARTER_MS
-"""Age up to which there are buckets: thirty days, plus the edges of a call's range."""
+"""Maximum age of buckets: thirty days, plus a day for the edges of a call's range."""
 
 _RANKED_MS: Final = 30 * DAY_QUARTERS * QUARTER_MS + 600_000
 _LATE_MS: Final = 60_000
-"""Time between capture and write of most rows; later ones are counted again."""
+"""Time in which most rows are written after their capture. Later rows cause another count."""
 _CHUNK: Final = 96
 _FIRST_RUN_MS: Final = 3_600_000
 
 
 @dataclass(frozen=True)
 class RollupBounds:
-    """Limits of one run: quarters to count, and plates to rank.
+    """Limits of one run: the numbers of quarters to count and of plates to rank.
 
-    With fewer rows than ``ranked_from_rows``, a rank saves no time. A rank is renewed
+    If an account has fewer than ``ranked_from_rows`` rows, a rank saves no time. A rank is renewed
     after ``rank_age_ms``. An insert is readable at most ``settle_ms`` after its ``ingested_at``.
     """
 
@@ -57,18 +57,18 @@ async def owners_written_since(client: ClickHouseClient, since_ms: int) -> tuple
 
 
 async def server_time_ms(client: ClickHouseClient) -> int:
-    """Return the server's time (Unix ms), which is also the timestamp of written rows."""
+    """Return ClickHouse's time (Unix ms), with which the server also timestamps rows."""
     return await client.count("server_time", {})
 
 
 async def roll_up(client: ClickHouseClient, owner_id: UUID, bounds: RollupBounds = _BOUNDS) -> bool:
-    """Count an account's open quarters; return whether nothing is left for the next run."""
-    # Get the time before reading rows, because these counts do not include later writes.
+    """Count an account's open quarters. Return False if some are left for the next run."""
+    # Get the time before reading rows, because the counts may not include later writes.
     now_ms = await server_time_ms(client)
     settled_ms = now_ms - bounds.settle_ms
     span = OwnerSpan(owner_id, now_ms - ROLLED_UP_MS, settled_ms)
     if not await client.count("is_rolled_up", {"user_id": owner_id}):
-        # There is no bucket yet. Set as_of now, because another run may be doing the same.
+        # There is no bucket yet. Set as_of first, because another run may be starting concurrently.
         begun_ms = settled_ms - _FIRST_RUN_MS
         await client.command("roll_up_as_of", {"user_id": owner_id, "as_of_ms": begun_ms})
     buckets, as_of_ms = await stored_buckets(client, span)
@@ -134,7 +134,7 @@ async def _add_days(
     buckets: Sequence[Bucket],
     counted: Sequence[int],
 ) -> None:
-    """Store the closed days that are new, or in which a quarter was counted."""
+    """Store buckets of closed days that are new or in which a quarter was counted."""
     stored = {bucket.first for bucket in buckets if bucket.length == DAY_QUARTERS}
     changed = {quarter // DAY_QUARTERS * DAY_QUARTERS for quarter in counted}
     first_day = -(-closed.start // DAY_QUARTERS) * DAY_QUARTERS
