@@ -26,7 +26,7 @@ def main() -> None:
     """Serve until SIGTERM or SIGINT, then finish running requests and close the engine."""
     settings = load_settings(ClickHouseServerSettings)
     configure_logging(settings)
-    # uvicorn re-raises a caught signal after it has stopped. The process must exit cleanly then.
+    # uvicorn re-raises a caught signal after stopping, but the process must exit with status 0.
     stops: list[int] = []
     for name in (signal.SIGTERM, signal.SIGINT):
         signal.signal(name, lambda number, _frame: stops.append(number))

@@ -30,14 +30,14 @@ CONCURRENT_QUERIES = 16
 READER_QUERIES = 2
 """Maximum number of concurrent queries of the analyst."""
 QUEUE_SECONDS = 10.0
-"""Maximum time in the queue. A query that waits longer is rejected."""
+"""Maximum time that a query can wait in the queue before it is rejected."""
 
 
 class Answer:
     """Sends one response, whole or block by block."""
 
     def __init__(self, send: Send, server: Mapping[str, str], version: str) -> None:
-        """``server`` contains header fields for every response."""
+        """``server`` contains the header fields that every response has."""
         self._send = send
         self._server = server
         self._version = version
@@ -60,7 +60,7 @@ class Answer:
             await self._send({"type": "http.response.body", "body": body, "more_body": not is_last})
 
     async def fail(self, error: ClickHouseError) -> None:
-        """Send an error, after any blocks that have already been sent."""
+        """Send an error as the response, or after the blocks that have already been sent."""
         text = f"{error.text} (version {self._version})\n".encode()
         if self._is_started:
             tag, mark = self._tag.encode(), b"\r\n__exception__\r\n"
@@ -88,14 +88,14 @@ class Answer:
 
 
 async def send_text(send: Send, status: HTTPStatus, text: bytes) -> None:
-    """Send a plain-text response that does not belong to a query."""
+    """Send a plain-text response to a request that is not a query."""
     headers = [(b"content-type", b"text/plain"), (b"content-length", str(len(text)).encode())]
     await send({"type": "http.response.start", "status": int(status), "headers": headers})
     await send({"type": "http.response.body", "body": text})
 
 
 class ClickHouseApp:
-    """Serves one engine: statements at ``/``, readiness at ``/ping``."""
+    """Serves an engine over HTTP: statements at ``/`` and readiness at ``/ping``."""
 
     def __init__(self, engine: Engine, settings: ClickHouseServerSettings) -> None:
         self._engine = engine
@@ -114,7 +114,7 @@ class ClickHouseApp:
         self._killers = ThreadPoolExecutor(1, thread_name_prefix="kill")
 
     async def __call__(self, scope: Mapping[str, Any], receive: Receive, send: Send) -> None:
-        """Serve one request."""
+        """Handle an ASGI request."""
         path, method = scope["path"], scope["method"]
         bare_get = method == "GET" and not scope["query_string"]
         if path == "/ping" or (path == "/" and bare_get):
@@ -147,7 +147,7 @@ class ClickHouseApp:
         except ClientDisconnectedError:
             _log.info("client_disconnected", query_id=answer.query_id)
         except Exception:
-            # The outermost handler of a request sends the client an error in ClickHouse's format.
+            # As the outermost handler, report every error to the client in ClickHouse's format.
             _log.exception("request_failed", query_id=answer.query_id)
             await answer.fail(ClickHouseError.of(ErrorCode.UNKNOWN_EXCEPTION, "Internal error"))
 

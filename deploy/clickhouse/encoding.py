@@ -22,7 +22,7 @@ Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
 Body = IO[bytes] | gzip.GzipFile | zstd.ZstdFile
 
 _PIECE_BYTES: Final = 1 << 20
-# The largest window allowed in HTTP: 8 MiB (RFC 9659, section 3). A frame could request 2 GiB.
+# The largest window allowed in HTTP: 8 MiB (RFC 9659, section 3). A frame can request 2 GiB.
 _WINDOW: Final[dict[int, int]] = {zstd.DecompressionParameter.window_log_max: 23}
 _DAMAGED: Final = (OSError, EOFError, RuntimeError, zlib.error, zstd.ZstdError)
 _LZ4_FRAME: Final = 0x82
@@ -34,7 +34,7 @@ class ClientDisconnectedError(Exception):
 
 @asynccontextmanager
 async def received(receive: Receive, folder: Path, limit_bytes: float) -> AsyncIterator[IO[bytes]]:
-    """Yield a request's body as received. A short body stays in memory.
+    """Yield a request's body as a file, not yet decoded. A short body stays in memory.
 
     Raises:
         ClientDisconnectedError: the client disconnected.
@@ -54,7 +54,7 @@ async def received(receive: Receive, folder: Path, limit_bytes: float) -> AsyncI
 
 
 def decoded(body: IO[bytes], content_encoding: str) -> Body:
-    """Return a body without its Content-Encoding, for use with :func:`read`.
+    """Return a body as a file that :func:`read` decodes according to ``content_encoding``.
 
     A body can contain several consecutive frames: clickhouse-connect sends one for each block.
 
@@ -91,7 +91,7 @@ def read(body: Body, size: int = _PIECE_BYTES) -> bytes:
 
 @contextmanager
 def copied(start: bytes, body: Body, folder: Path) -> Iterator[IO[bytes]]:
-    """Yield an unnamed file with ``start`` and the rest of a decoded body.
+    """Yield an unnamed file that contains ``start`` and the rest of a decoded body.
 
     Raises:
         ClickHouseError: the body is damaged, or the disk is full.
@@ -129,6 +129,6 @@ def framed(data: bytes) -> bytes:
         plain = data[start : start + _PIECE_BYTES]
         packed = bytes(lz4.block.compress(plain, store_size=False))
         body = struct.pack("<BII", _LZ4_FRAME, 9 + len(packed), len(plain)) + packed
-        # The library returns one number, whose upper half comes first on the wire.
+        # The upper half of the library's number comes first on the wire.
         frames += struct.pack("<QQ", *divmod(CityHash128(body), 1 << 64)) + body
     return frames

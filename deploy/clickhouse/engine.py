@@ -1,4 +1,4 @@
-"""Runs the ClickHouse engine in this process (chDB). Every call blocks, so use a thread."""
+"""Runs the ClickHouse engine (chDB) in this process. Calls block, so make them in a thread."""
 
 import json
 import sys
@@ -17,30 +17,30 @@ if TYPE_CHECKING:
     from chdb.state.sqlitelike import Connection
 
 MEMORY_BYTES = 1 << 30
-"""Total memory limit of all queries and merges."""
+"""Memory limit for all queries and merges together."""
 KEEP_FREE_BYTES: Final = 256 << 20
 """Free disk space below which inserts and merges stop (``server.xml``)."""
 
 _CONFIG = Path(__file__).with_name("server.xml")
-# Replaces the clients' `default`, because the engine treats unknown tables in `default` as files.
+# Used if a client asks for `default`, in which the engine treats unknown tables as files.
 _DEFAULT_DATABASE = "embedded_server"
 _GATHERED = "_gathered_rows_of_this_insert"
 # Parameter values use ClickHouse's TabSeparated format.
 _ESCAPES = str.maketrans({"\\": r"\\", "\n": r"\n", "\t": r"\t", "\0": r"\0"})
 
 Summary = Counter[str]
-"""Rows and bytes that a statement read and wrote, under ClickHouse's names."""
+"""Numbers of rows and bytes that a statement read and wrote, by ClickHouse's name."""
 
 
 class Engine:
-    """One data folder, opened exclusively by this process.
+    """The engine with its data folder, which only one process can open at a time.
 
     Raises:
         MisconfiguredError: the folder cannot be opened, for example because it is in use.
     """
 
     def __init__(self, data_path: Path) -> None:
-        """Open the folder, which only one process may use."""
+        """Open the data folder, and create it if necessary."""
         self.data_path = data_path.resolve()
         self.data_path.mkdir(parents=True, exist_ok=True)
         config = self.data_path / "server.xml"
@@ -53,7 +53,7 @@ class Engine:
             )
         )
         try:
-            # Open until close(): the engine stops with its last connection.
+            # Keep this open until close(), because the engine stops with its last connection.
             self._anchor = _connect(f"{self.data_path}?config-file={config}")
             self._anchor.query(f"CREATE DATABASE IF NOT EXISTS {_DEFAULT_DATABASE}")
             about = self._anchor.query(
@@ -87,12 +87,12 @@ class Engine:
             yield session
 
     def kill(self, tag: str) -> None:
-        """Ask the engine to kill the query of the session whose ``log_comment`` is ``tag``."""
+        """Ask the engine to kill the query whose session has the ``log_comment`` ``tag``."""
         with self.session("", {"readonly": "0"}, {"tag": tag}) as session:
             session.query("KILL QUERY WHERE Settings['log_comment'] = {tag:String} ASYNC")
 
     def close(self) -> None:
-        """Stop merges and release the folder."""
+        """Stop merges and release the data folder."""
         self._anchor.close()
 
 

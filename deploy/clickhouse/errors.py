@@ -1,4 +1,4 @@
-"""Defines errors with ClickHouse's codes, and the HTTP status of each code."""
+"""Defines errors with ClickHouse's codes, and maps the codes to HTTP statuses."""
 
 import re
 from enum import IntEnum
@@ -60,12 +60,12 @@ class ClickHouseError(PlatestreamError):
 
     @classmethod
     def of(cls, code: ErrorCode, message: str) -> "ClickHouseError":
-        """Return an error of this server in ClickHouse's format."""
+        """Return an error that this server raises, with a message in ClickHouse's format."""
         return cls(code, f"Code: {code.value}. DB::Exception: {message}. ({code.name})")
 
     @classmethod
     def from_engine(cls, message: str) -> "ClickHouseError":
-        """Return the error in an engine message, without any text before the code."""
+        """Return the error that an engine message describes, without any text before the code."""
         found = _CODE.search(message)
         if found is None:
             return cls.of(ErrorCode.UNKNOWN_EXCEPTION, message)

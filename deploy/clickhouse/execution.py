@@ -15,7 +15,7 @@ from deploy.clickhouse.statement import insert_head, is_streamable, leading_word
 
 STATEMENT_LIMIT_BYTES: Final = 16 << 20
 _INSERT_HEAD_BYTES = 256 << 10
-# Rows of longer inserts are parsed into a table on disk.
+# Size above which the rows of an insert are parsed into a table on disk.
 _INSERT_IN_MEMORY_BYTES = 16 << 20
 _BUFFER_BYTES = 1 << 20
 _WHOLE_ANSWER_LIMIT_BYTES = 128 << 20
@@ -25,7 +25,7 @@ _GIVES_A_RESULT = ("SELECT", "WITH", "SHOW", "DESCRIBE", "DESC", "EXISTS", "EXPL
 
 @dataclass(frozen=True)
 class Result:
-    """All bytes of a result, or the first bytes of a long result. Must be closed."""
+    """All bytes of a result, or the first bytes of a long one. The caller must close the result."""
 
     body: bytes
     summary: Summary
@@ -47,7 +47,7 @@ def run(engine: Engine, request: QueryRequest, received: IO[bytes]) -> Result:
     """Run a request until it ends, or until the result is too long to be buffered.
 
     Raises:
-        ClickHouseError: the request failed before any part of the result had to be sent.
+        ClickHouseError: the request failed before any part of the result was returned.
     """
     body = decoded(received, request.content_encoding)
     if request.content_type.lower().startswith("multipart/form-data"):
@@ -108,7 +108,7 @@ def _check(engine: Engine, session: EngineSession, request: QueryRequest, statem
 def _stream(
     session: EngineSession, statement: str, result_format: str, opened: ExitStack
 ) -> Result:
-    """Return the result of a query. ``opened`` is closed when the result ends."""
+    """Return the result of a query. ``opened`` is closed at the end of the result."""
     summary = Summary()
 
     def blocks() -> Generator[bytes]:
@@ -130,6 +130,6 @@ def _stream(
 def _session(engine: Engine, request: QueryRequest) -> AbstractContextManager[EngineSession]:
     settings = {**request.settings, "log_comment": request.tag}
     given = settings.pop("readonly", "0")
-    # Must be the last setting, because it prevents further changes of settings.
+    # This setting must be the last, because it prevents further changes of settings.
     settings["readonly"] = "1" if request.only_reads else "2" if request.is_read_only else given
     return engine.session(request.database, settings, request.parameters)

@@ -1,7 +1,7 @@
 """Restricts the analyst, the installation's one user with read-only access to all rows.
 
-The engine enforces most restrictions: its only user cannot open files, other servers or programs
-(``users.xml``), a session with ``readonly = 1`` can neither write nor change settings, and
+The engine enforces most restrictions. The engine's only user cannot open files, other servers or
+programs (``users.xml``), a session with ``readonly = 1`` can neither write nor change settings, and
 ``classify_query`` detects read-only statements. This module rejects what the engine still allows
 (observed with chDB 26.9): the function ``file``, tables of ``system`` that show other users'
 queries, and settings that open files. Nothing here restricts an analyst to one account.
@@ -26,13 +26,13 @@ _SETTINGS = re.compile(
     | (format_csv|output_format_(arrow|csv|decimal|json|parquet|pretty|tsv))_[a-z0-9_]+""",
     re.VERBOSE,
 )
-# These names are rejected anywhere in a statement, because functions can be called in many ways:
-# arrayMap(file, ...), * APPLY file. The ai functions call services on the network.
+# These names are rejected anywhere in a statement, because functions can be called in many ways,
+# such as arrayMap(file, ...) and * APPLY file. The AI functions call services on the network.
 _REJECTED = re.compile(
     "file|outfile|parallel|processlist|grants"
     "|ai(classify|embed|extract|filter|generate|redact|similarity|translate)"
 )
-# Table functions that generate rows. All other ones are rejected, including any in later releases.
+# Table functions that generate rows. All other table functions are rejected, even unknown ones.
 _TABLE_FUNCTIONS = re.compile(
     "format|generate_?series|generaterandom|null|(numbers|zeros)(_mt)?|primes|sqlstandardvalues"
     "|values|view"
@@ -72,15 +72,15 @@ def as_reader(request: QueryRequest) -> QueryRequest:
 
 
 def reject_writing() -> None:
-    """Raise the engine's ClickHouseError for a statement that does more than read."""
+    """Raise the ClickHouseError with which the engine rejects a statement that writes."""
     raise ClickHouseError.of(ErrorCode.READONLY, "Cannot execute query in readonly mode")
 
 
 def check_reads(statement: str, table_functions: frozenset[str]) -> None:
-    """Check that a statement names nothing that gives access to more than the tables.
+    """Check that a statement names no object that gives access to more than the tables.
 
-    ``statement`` must be formatted by the engine: it has no comments, and quotes only around names
-    that need quotes. ``table_functions`` are the engine's table functions, in lower case.
+    ``statement`` must be formatted by the engine: without comments, and with quotes only around
+    names that need quotes. ``table_functions`` are the engine's table functions, in lower case.
 
     Raises:
         ClickHouseError: the statement names such an object, or takes a name from a parameter.

@@ -12,7 +12,7 @@ from uuid import uuid4
 from deploy.clickhouse.errors import ClickHouseError, ErrorCode
 from deploy.clickhouse.statement import DEFAULT_FORMAT
 
-# Parameters of the HTTP interface, not settings of the engine.
+# Names of URL parameters that the HTTP interface handles. All others are engine settings.
 _OF_THE_INTERFACE = frozenset(
     (
         *("query", "database", "default_format", "query_id", "user", "password", "role"),
@@ -22,13 +22,13 @@ _OF_THE_INTERFACE = frozenset(
     )
 )
 _TRUE = ("1", "true")
-# The first version whose columns differ from the engine's; clickhouse-connect's is older.
+# First protocol version with another column format. clickhouse-connect uses an older version.
 _CUSTOM_SERIALIZATION = "54454"
 
 
 @dataclass(frozen=True)
 class QueryRequest:
-    """The context of a statement, from the URL and header fields of a request."""
+    """A request's statement and its context, from the URL and header fields."""
 
     query: str
     """The statement in the URL, or the first part of a statement that continues in the body."""
@@ -37,22 +37,22 @@ class QueryRequest:
     query_id: str
     settings: Mapping[str, str]
     parameters: Mapping[str, str]
-    """Values of ``{name:Type}``, in ClickHouse's escaped text form."""
+    """Values of the ``{name:Type}`` parameters, in ClickHouse's escaped text format."""
     content_encoding: str
     content_type: str
     is_read_only: bool
     ends_with_client: bool
     """Whether the query is killed if the client disconnects."""
     tag: str
-    """Name that identifies the query when it is killed."""
+    """Unique name with which the query can be killed."""
     is_framed: bool
     """Whether the response is sent in ClickHouse's compressed frames."""
     only_reads: bool = False
-    """True for the analyst."""
+    """Whether the query comes from the analyst, so that it can only read."""
 
 
 def parse_request(method: str, query_string: bytes, headers: Mapping[str, str]) -> QueryRequest:
-    """Return the request of a URL and header fields (names in lower case).
+    """Return the request in a URL and header fields, whose names are in lower case.
 
     Raises:
         ClickHouseError: the request uses a feature that this server does not support.
@@ -116,7 +116,7 @@ def parse_form(content_type: str, body: bytes) -> tuple[str, dict[str, str]]:
 
 
 def credentials_of(query_string: bytes, headers: Mapping[str, str]) -> tuple[str, str]:
-    """Return user and password, from ``X-ClickHouse-User`` and ``-Key``, Basic, or the URL."""
+    """Return user and password from ``X-ClickHouse-User`` and ``-Key``, HTTP Basic, or the URL."""
     if "x-clickhouse-user" in headers or "x-clickhouse-key" in headers:
         return headers.get("x-clickhouse-user", ""), headers.get("x-clickhouse-key", "")
     scheme, _, encoded = headers.get("authorization", "").partition(" ")

@@ -30,7 +30,7 @@ _LEADING_WORD = re.compile(r"(?:\s|--[^\n]*\n|/\*.*?\*/|\()*(\w*)", re.DOTALL)
 
 @dataclass(frozen=True)
 class InsertHead:
-    """An ``INSERT INTO target columns FORMAT X`` statement, separated from the data."""
+    """The parts of an ``INSERT INTO target columns FORMAT X`` statement that precede the data."""
 
     target: str
     columns: str
@@ -42,13 +42,13 @@ class InsertHead:
 
 
 def insert_head(text: bytes) -> InsertHead | None:
-    """Return the head of an insert whose data follows a FORMAT clause.
+    """Return the head of an insert statement whose data follows a FORMAT clause.
 
     Return None for any other statement (including ``INSERT ... VALUES``, ``... SELECT`` and
-    ``INSERT INTO FUNCTION``), and if ``text`` ends within the clause.
+    ``INSERT INTO FUNCTION``), or if ``text`` ends within the clause.
 
-    **Source:** ClickHouse, ``src/Parsers/ParserInsertQuery.cpp``: data starts after the first line
-    break after the format name, or after the blanks if there is no line break.
+    **Source:** ClickHouse, ``src/Parsers/ParserInsertQuery.cpp``: the data starts after the first
+    line break that follows the format name, or after the blanks if there is no line break.
     """
     found = _INSERT.match(text)
     if found is None:
@@ -67,7 +67,7 @@ def leading_word(statement: str) -> str:
 
 
 def output_format(statement: str, default: str = DEFAULT_FORMAT) -> str:
-    """Return the format of a statement's result: that of the FORMAT clause, or the default."""
+    """Return the format in a statement's FORMAT clause, or the default."""
     found = _TRAILING_FORMAT.search(statement)
     return found.group(1) if found else default
 
@@ -75,7 +75,7 @@ def output_format(statement: str, default: str = DEFAULT_FORMAT) -> str:
 def is_streamable(statement: str, answer_format: str) -> bool:
     """Return whether a result can be sent block by block.
 
-    Only results of queries have blocks. A format's header or footer would be repeated per block.
+    Only results of queries have blocks. A header or footer would be repeated in each block.
     """
     is_query = leading_word(statement) in ("SELECT", "WITH")
     last_line = statement.rstrip().rsplit("\n", 1)[-1]

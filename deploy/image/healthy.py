@@ -1,4 +1,4 @@
-"""Checks the health of a container: requests the health page of the process in it.
+"""Checks the health of a container by requesting the health page of the container's process.
 
 The check imports only a small part of the standard library, because it runs every few seconds.
 """
@@ -12,7 +12,7 @@ SECONDS = 4.0
 
 
 def pages(environment: Mapping[str, str]) -> Iterator[tuple[int, str]]:
-    """Yield the ports and paths to try, ending with the API's port."""
+    """Yield the ports and paths of possible health pages, with the API's port last."""
     if (port := int(environment.get("PLATESTREAM_METRICS_PORT", "0"))) != 0:
         yield port, "/healthz"
     yield int(environment.get("PLATESTREAM_API_PORT", "8000")), "/healthz"
@@ -30,7 +30,7 @@ def answer(port: int, path: str) -> bytes | None:
 
 
 def is_healthy(environment: Mapping[str, str]) -> bool:
-    """Return whether the process that listens in this container reports that it is healthy."""
+    """Return whether the process that listens on the first open port reports that it is healthy."""
     for port, path in pages(environment):
         line = answer(port, path)
         if line is not None:

@@ -32,7 +32,7 @@ def debian_packages() -> Iterator[dict[str, object]]:
 
 
 def python_packages() -> Iterator[dict[str, object]]:
-    """Yield the distributions in the environment of this Python."""
+    """Yield the packages that are installed in this Python environment."""
     for found in sorted(distributions(), key=lambda each: each.name.lower()):
         name = re.sub(r"[-_.]+", "-", found.name).lower()
         part = component("library", name, found.version, f"pkg:pypi/{name}@{found.version}")
@@ -59,7 +59,7 @@ def models() -> Iterator[dict[str, object]]:
 
 
 def component(kind: str, name: str, version: str, purl: str | None) -> dict[str, object]:
-    """Return one component."""
+    """Return a package or model as a CycloneDX component."""
     part: dict[str, object] = {"type": kind, "name": name, "version": version}
     return part if purl is None else {**part, "bom-ref": purl, "purl": purl}
 

@@ -24,13 +24,13 @@ from deploy.local.supervisor import SupervisorUnreachableError, log_file
 from deploy.local.waiting import Progress, StartError
 
 SETTINGS_FILE = CLONE / "platestream.env"
-"""File of permanent settings, one NAME=value per line. The environment takes precedence."""
+"""File with permanent settings, one NAME=value per line. Environment variables take precedence."""
 
 _NOT_RUNNING_EXIT = 3
 _CAMERA = "CAMERA"
 # Interval at which `make run` checks whether another `make down` has stopped the stack.
 _LOOK_SECONDS = 2.0
-# Variables set by make that can contain the camera's stream URL, and that no process needs.
+# Variables from make that no process needs and that can contain the camera's stream URL.
 _OF_THE_CALLER = (_CAMERA, "MAKEFLAGS", "MAKEOVERRIDES", "MFLAGS")
 _ROOTS_WARNING = (
     "Running as root: every process except PostgreSQL runs as root, including those that decode\n"
@@ -98,7 +98,7 @@ def down() -> None:
 
 @app.command()
 def status() -> None:
-    """Show all processes and their memory (shared pages counted once)."""
+    """Show all processes and their memory usage. Shared memory counts only once."""
     stack = _stack()
     try:
         statuses = stack.supervisor.statuses()
@@ -182,7 +182,7 @@ def _greeting(stack: LocalStack, access: Access) -> str:
 
 
 def read_settings_file(path: Path) -> None:
-    """Add those settings in the file to the environment that are not set there.
+    """Add the settings in a file to the environment, except those that are already set.
 
     Raises:
         StartError: a line has no value.
@@ -198,7 +198,7 @@ def _as_if_interrupted(*_: object) -> None:
 
 
 if __name__ == "__main__":
-    # SIGINT too: a shell that starts this in the background makes it ignore SIGINT.
+    # Handle SIGINT too, because processes that a shell starts in the background ignore SIGINT.
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, _as_if_interrupted)
     try:

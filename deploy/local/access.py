@@ -16,15 +16,15 @@ from deploy.local.servers.base import CLONE
 from deploy.local.waiting import StartError
 
 OWNER_EMAIL = "owner@platestream.example"
-# Enough to try POST /api/recognize many times.
+# These credits are enough to try POST /api/recognize many times.
 _STARTING_CREDITS = 10_000
 _COMMAND_SECONDS = 60
 
 
 class Access(msgspec.Struct, frozen=True, rename="camel"):
-    """URL and credentials for scripts. ``demo_camera_id`` is empty if there is no demo camera.
+    """The URL and credentials for scripts. ``demo_camera_id`` is empty if there is no demo camera.
 
-    The last three fields describe the embedded ClickHouse's analyst, and may be missing.
+    The last three fields are the access of the embedded ClickHouse's analyst, and can be empty.
     """
 
     base_url: str
@@ -37,7 +37,7 @@ class Access(msgspec.Struct, frozen=True, rename="camel"):
     analyst_password: str | msgspec.UnsetType = msgspec.UNSET
 
     def client(self) -> Client:
-        """Return a client of the stack's API, without a proxy and without retries."""
+        """Return a client of the stack's API that uses neither a proxy nor retries."""
         transport = httpx.HTTPTransport()
         retries = RetryPolicy(attempts=1)
         return Client(self.base_url, self.api_key, retries=retries, transport=transport)
@@ -56,10 +56,10 @@ class Access(msgspec.Struct, frozen=True, rename="camel"):
 
 
 def ensure_access(plan: StackPlan) -> Access:
-    """Return the account and API key, creating what is missing. The API must be running.
+    """Return the access, and create a missing account or API key. The API must be running.
 
     Raises:
-        StartError: the command line tool failed. The message contains the tool's output.
+        StartError: the ``platestream`` command failed. The message contains the command's output.
     """
     known = read_access(plan.layout)
     if known is not None and known.base_url == plan.base_url and _is_valid(known):

@@ -1,7 +1,7 @@
-"""Prepares a fresh clone: virtual environment, locked packages, Java, Maven and the servers' jars.
+"""Prepares a clone: creates the virtual environment, and installs packages, Java, Maven and jars.
 
 Uses only the standard library, and runs with Python 3.8 or later. The virtual environment uses
-Python 3.11. Steps whose inputs have not changed are skipped. Interrupted steps start over.
+Python 3.11. A step whose inputs have not changed is skipped. An interrupted step starts over.
 
     python3 deploy/local/bootstrap.py service|run|python|test|jar-sums
 """
@@ -23,11 +23,11 @@ CLONE = Path(__file__).resolve().parents[2]
 VENV = CLONE / ".venv"
 LOCAL = CLONE / ".local"
 PYTHON = VENV / "bin" / "python"
-# Lock files: of the installers, of the service and its local stack, and of all that and the tests.
+# Lock files for the installers, for the service and its local stack, and for all development.
 INSTALLERS = CLONE / "requirements" / "bootstrap.txt"
 RUNTIME = CLONE / "requirements" / "runtime.txt"
 DEVELOPMENT = CLONE / "requirements" / "dev.txt"
-# The package that has no wheel, by platform. Building the locked source needs no compiler.
+# By platform, a package without a wheel. It can be built from source without a compiler.
 BUILT_FROM_SOURCE = {"aarch64": "faust-streaming"}
 JAVA_PACKAGES = ("default-jre-headless", "maven")
 RTSP_SERVER_PACKAGES = (
@@ -35,9 +35,10 @@ RTSP_SERVER_PACKAGES = (
     *("gstreamer1.0-plugins-" + kind for kind in ("base", "good", "bad", "ugly")),
 )
 LEVELS = ("service", "run", "python", "test", "jar-sums")
-# Programs that the tests start, and the package to install if none of the programs is found. Debian
-# starts the MQTT broker and pgbouncer as system services (127.0.0.1:1883 and 6432), which the tests
-# do not use. redis-tools contains the server too: redis-check-rdb is the same file.
+# Programs that the tests start, and for each the package to install if no alternative is found.
+# Debian starts the MQTT broker and pgbouncer as system services (127.0.0.1:1883 and 6432), which
+# the tests do not use. redis-tools also contains the Redis server, because redis-check-rdb is the
+# same file.
 TEST_PROGRAMS = {
     "Redis or Valkey": (("valkey-server", "redis-server", "redis-check-rdb"), "redis-tools"),
     "the MQTT broker Mosquitto": (("mosquitto",), "mosquitto"),
@@ -49,7 +50,7 @@ TEST_PROGRAMS = {
 }
 _PROBE = "import gi; gi.require_version('GstRtspServer', '1.0'); import gi.repository.GstRtspServer"
 RTSP_SERVER_PROBE = ("/usr/bin/python3", "-c", _PROBE)
-# pip's package source settings, and uv's names for them.
+# The names of pip's settings for package sources, and uv's variables for the same settings.
 UV_NAMES = {
     "index-url": "UV_DEFAULT_INDEX",
     "extra-index-url": "UV_INDEX",
@@ -60,20 +61,20 @@ UV_NAMES = {
 
 
 class BootstrapError(Exception):
-    """A step failed. The message describes what to do."""
+    """A step failed. The message says why, and what to do."""
 
 
 def main(level: str) -> None:
-    """Install what a level needs, or regenerate the jar checksums (``jar-sums``).
+    """Install everything for a level, or regenerate the jar checksums for ``jar-sums``.
 
-    ``service``: the service. ``run``: also its servers. ``python``: only the Python packages,
-    including those for checks and tests. ``test``: everything.
+    ``service`` installs the service, and ``run`` also its servers. ``python`` installs all Python
+    packages, also for checks and tests, but nothing else. ``test`` installs everything.
     """
     if level not in LEVELS:
         raise BootstrapError("LEVEL must be one of " + ", ".join(LEVELS) + ", not " + level)
     LOCAL.mkdir(exist_ok=True)
     with (LOCAL / "bootstrap.lock").open("w") as lock:
-        # If two `make` run concurrently, the second one waits and then has nothing to do.
+        # If two `make` commands run concurrently, the second waits and then finds everything done.
         fcntl.flock(lock, fcntl.LOCK_EX)
         if level == "jar-sums":
             write_jar_lists()
@@ -90,10 +91,10 @@ def main(level: str) -> None:
 
 
 def install_packages(lock_file: Path) -> None:
-    """Install exactly the locked packages in the virtual environment.
+    """Install the locked versions of packages in the virtual environment.
 
-    Development packages are not removed. If there is no stamp, packages may be missing, so the
-    environment is created again. Adding packages does not delete the stamp.
+    Development packages are not removed. Without a stamp file, packages may be missing, so the
+    environment is created again. Adding development packages does not delete the stamp.
     """
     stamp = VENV / "packages.stamp"
     if stamp.exists() and not read(stamp).startswith(RUNTIME.name):
@@ -120,7 +121,7 @@ def install_packages(lock_file: Path) -> None:
 
 
 def wanted_stamp(lock_file: Path) -> str:
-    """Return the stamp of an environment with exactly these packages."""
+    """Return the stamp of an environment with the packages in ``lock_file``."""
     return lock_file.name + " " + digest(INSTALLERS, lock_file)
 
 
@@ -134,7 +135,7 @@ def make_virtual_environment() -> None:
 
 
 def find_python() -> str:
-    """Return the path of a Python 3.11."""
+    """Return the path of a Python 3.11 interpreter."""
     is_right = "import sys; sys.exit(sys.version_info[:2] != (3, 11))"
     for name in (sys.executable, "python3.11", "python3", "/usr/bin/python3.11"):
         path = shutil.which(name)
@@ -144,7 +145,7 @@ def find_python() -> str:
 
 
 def install_project() -> None:
-    """Install this project as an editable package, which provides the command and version."""
+    """Install this project as an editable package, which adds the command and version."""
     stamp = VENV / "project.stamp"
     wanted = digest(CLONE / "pyproject.toml") + read(VENV / "packages.stamp")
     if read(stamp) == wanted:
@@ -160,7 +161,7 @@ def uv(*arguments: str) -> tuple[str, ...]:
 
 
 def uv_environment() -> dict[str, str]:
-    """Return the environment for uv, with the settings from pip's files and variables."""
+    """Return the environment for uv, with the package sources from pip's files and variables."""
     environment = {**os.environ, "VIRTUAL_ENV": str(VENV), "UV_PYTHON": str(PYTHON)}
     command = (str(PYTHON), "-m", "pip", "--disable-pip-version-check", "config", "list")
     listing = subprocess.run(command, capture_output=True, text=True, check=False)
@@ -179,13 +180,13 @@ def install_java() -> None:
 
 
 def java_version() -> int:
-    """Return the major version of Java on the path, or 0 without Java."""
+    """Return the major version of the Java on the path, or 0 if there is none."""
     found = re.search(r'version "(\d+)', java_build())
     return int(found.group(1)) if found else 0
 
 
 def java_build() -> str:
-    """Return the version output of Java on the path, or "" without Java."""
+    """Return the output of ``java -version``, or "" if Java is not on the path."""
     if not shutil.which("java"):
         return ""
     result = subprocess.run(("java", "-version"), capture_output=True, text=True, check=False)
@@ -211,7 +212,7 @@ def resolve_jars(server: str) -> None:
 
 
 def pom_of(server: str) -> Path:
-    """Return the file that declares the server's jars."""
+    """Return the Maven file that declares the server's jars."""
     return CLONE / "deploy" / "local" / server / "pom.xml"
 
 
@@ -224,10 +225,10 @@ def copy_jars(server: str, folder: Path, *options: str) -> None:
 
 def check_jars(server: str, folder: Path, advice: str) -> None:
     """Raise BootstrapError if the jars in ``folder`` differ from the list in the repository."""
-    # Maven only compares jars with the checksums of the repository from which it downloads.
+    # Maven compares jars only with the checksums of the repository from which they come.
     wanted, found = read(list_of(server)).splitlines(), jar_list(server, folder).splitlines()
     if wanted[:1] != found[:1]:
-        raise BootstrapError(str(list_of(server)) + " is for another pom.xml: run make jar-sums")
+        raise BootstrapError(str(list_of(server)) + " does not match pom.xml: run make jar-sums")
     if wanted != found:
         names = {line.split("  ", 1)[1] for line in set(wanted) ^ set(found)}
         say("checksum mismatch or not listed: " + ", ".join(sorted(names)))
@@ -260,7 +261,7 @@ def write_jar_lists() -> None:
 
 
 def archive_classes() -> None:
-    """Create class data archives, so that the Java servers start faster. Failure is allowed."""
+    """Create class data archives, so that the Java servers start faster. Ignore failures."""
     stamp = LOCAL / "jars" / "archives.stamp"
     wanted = digest(pom_of("kafka"), pom_of("s3")) + java_build()
     if read(stamp) == wanted:
@@ -272,7 +273,7 @@ def archive_classes() -> None:
 
 
 def install_test_programs() -> None:
-    """Install the other programs that the tests start, and the RTSP server of test cameras."""
+    """Install missing programs that the tests start, and the RTSP server of the test cameras."""
     # Debian installs servers in /usr/sbin, which is not on every user's path.
     path = os.environ.get("PATH", "") + ":/usr/sbin"
     missing: list[str] = []
@@ -289,21 +290,21 @@ def install_test_programs() -> None:
 
 
 def apt_install(packages: tuple[str, ...], purpose: str) -> None:
-    """Install Debian packages, as root or with passwordless sudo."""
+    """Install Debian packages as root or with passwordless sudo, or raise BootstrapError."""
     prefix = administrator_prefix()
     if prefix is None or not shutil.which("apt-get"):
         command = "sudo apt-get install " + " ".join(packages)
         raise BootstrapError(purpose + " not found. Install with: " + command)
     say("installing " + purpose + " (apt-get)")
     apt = (*prefix, "env", "DEBIAN_FRONTEND=noninteractive", "apt-get", "-qq", "-y")
-    # Another apt may be running on a machine that has just booted.
+    # On a machine that has just booted, another apt process may hold the lock.
     wait = ("-o", "DPkg::Lock::Timeout=300")
     run(*apt, *wait, "update", quiet=True)
     run(*apt, *wait, "install", "--no-install-recommends", *packages, quiet=True)
 
 
 def administrator_prefix() -> tuple[str, ...] | None:
-    """Return the prefix of a command that needs root, or None if root is not available."""
+    """Return the prefix that runs a command as root, or None if this user cannot do that."""
     if os.geteuid() == 0:
         return ()
     silent = subprocess.DEVNULL

@@ -1,4 +1,4 @@
-"""Registers the camera of a new stack: the demo clip, or the user's camera or video file."""
+"""Registers the camera of a stack: the demo clip, or a stream URL or video file from the user."""
 
 import shutil
 from dataclasses import dataclass
@@ -17,15 +17,15 @@ from deploy.local.servers.base import CLONE, NotReadyError
 from deploy.local.waiting import StartError, Waiter
 
 _CAMERA_SECONDS = 60
-# The caller is rate limited, no worker has the camera yet, or a dependency is not running.
+# The caller is rate limited, no worker has accepted the camera, or a dependency is unavailable.
 _NOT_YET = (429, 502, 503)
 
 
 @dataclass(frozen=True)
 class WantedCamera:
-    """A camera to register, which is found again by its identifier.
+    """A camera to register. A camera with the same identifier is not registered again.
 
-    ``only_alone``: do not register the camera if there are already other cameras.
+    With ``only_alone``, the camera is not registered if there are already other cameras.
     """
 
     identifier: str
@@ -38,13 +38,14 @@ DEMO_CLIP: Final = CLONE / "deploy" / "local" / "demo" / "road.mp4"
 """The clip that the demo camera plays: an animated road scene without real plates."""
 
 DEMO_TRUTH: Final = DEMO_CLIP.with_suffix(".json")
-"""The actual passes in the demo clip."""
+"""The true passes in the demo clip, to compare with recognitions."""
 
 
 def demo_camera(folder: Path | None) -> WantedCamera | None:
     """Return the camera that plays the demo clip, for a stack without other cameras.
 
-    ``folder`` is the folder of camera files. If it is None, files cannot be cameras: return None.
+    ``folder`` is the folder of camera files. If ``folder`` is None, files cannot be cameras, and
+    None is returned.
 
     Raises:
         StartError: the clip cannot be copied to the folder.
@@ -58,7 +59,7 @@ def demo_camera(folder: Path | None) -> WantedCamera | None:
 def users_camera(address: str, folder: Path | None) -> WantedCamera:
     """Return the camera for a stream URL or a path to a video file.
 
-    A file is copied to ``folder``, the folder of camera files; files elsewhere cannot be cameras.
+    A file is copied to ``folder``, because only files in this folder can be cameras.
 
     Raises:
         StartError: ``address`` is neither a URL nor an existing file, or copying failed.
@@ -67,7 +68,7 @@ def users_camera(address: str, folder: Path | None) -> WantedCamera:
         return _users_camera(address, urlsplit(address).hostname or "camera", address)
     path = Path(address).expanduser().resolve()
     if not path.is_file():
-        raise StartError(f"CAMERA={address}: neither a file nor a stream URL such as rtsp://...")
+        raise StartError(f"CAMERA={address} is neither a file nor a stream URL such as rtsp://...")
     if folder is None:
         raise StartError(
             f"CAMERA={address}: video files cannot be used as cameras because "
@@ -86,7 +87,7 @@ def _digest(text: str) -> str:
 
 
 def _in_folder(file: Path, folder: Path, name: str) -> Path:
-    """Link the file as ``name`` into the folder, or copy it if that fails. Return the new path."""
+    """Link a file into the folder as ``name``, or copy the file if that fails. Return the path."""
     if file.is_relative_to(folder):
         return file
     placed = folder / name
@@ -107,7 +108,7 @@ def _in_folder(file: Path, folder: Path, name: str) -> Path:
 
 
 def ensure_camera(layout: Layout, access: Access, wanted: WantedCamera, waiter: Waiter) -> Access:
-    """Register the camera if it is missing and needed, and write the ID to the access file.
+    """Register a camera if it is missing and needed. Write the camera's ID to the access file.
 
     Raises:
         StartError: the API rejects the camera.

@@ -24,7 +24,7 @@ _SECONDS = 120
 
 
 def make_class_archives(progress: Progress) -> None:
-    """Create or replace the archives of both servers.
+    """Create or replace the class data archives of both Java servers.
 
     Raises:
         StartError: a server does not start.
