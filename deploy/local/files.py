@@ -9,12 +9,12 @@ from deploy.local.servers.base import CLONE
 JARS = CLONE / ".local" / "jars"
 
 _PRIVATE = ("logs", "streams", "kafka", "s3", "clickhouse")
-"""PostgreSQL's data folder is one level deeper and must be accessible to PostgreSQL's user."""
+"""Mode of data folders. PostgreSQL's folder is one level deeper, and its user must reach it."""
 
 
 @dataclass(frozen=True)
 class Layout:
-    """The folder of the local stack, which contains all data and secrets.
+    """The paths in the local stack's folder, which contains all data and secrets.
 
     To reset the stack, stop it and delete the folder.
     """
@@ -23,27 +23,27 @@ class Layout:
 
     @property
     def logs(self) -> Path:
-        """Log files, one per process."""
+        """Folder of the log files, one per process."""
         return self.root / "logs"
 
     @property
     def secrets(self) -> Path:
-        """Passwords and keys of this installation."""
+        """File with the passwords and keys of this installation."""
         return self.root / "secrets.json"
 
     @property
     def access(self) -> Path:
-        """URL, API key and account, for the user's scripts."""
+        """File with the URL, API key and account, for the user's scripts."""
         return self.root / "access.json"
 
     @property
     def started_with(self) -> Path:
-        """Digests of the settings of the latest start."""
+        """File with digests of the settings with which the stack was last started."""
         return self.root / "started-with.json"
 
     @property
     def camera_files(self) -> Path:
-        """Video files that cameras can play."""
+        """Folder of video files that cameras can play."""
         return self.root / "camera-files"
 
     def data(self, server: str) -> Path:
@@ -62,7 +62,7 @@ class Layout:
 
 
 def write_whole(path: Path, text: str, *, mode: int = 0o644) -> None:
-    """Write a file atomically: neither a reader nor a crash leaves it half-written."""
+    """Write a file atomically, so that neither a reader nor a crash finds it half-written."""
     path.parent.mkdir(parents=True, exist_ok=True)
     fresh = path.with_name(f".{path.name}.new")
     fresh.unlink(missing_ok=True)
@@ -75,7 +75,7 @@ def write_whole(path: Path, text: str, *, mode: int = 0o644) -> None:
 
 
 def java_property(value: object) -> str:
-    """Return a value in the syntax of Java properties files.
+    """Return a text escaped as a value of a Java properties file.
 
     **Source:** java.util.Properties: ISO-8859-1, with UTF-16 escapes for other characters.
     """

@@ -51,8 +51,8 @@ def _process(
     )
 
 
-# The service's own processes, in the order of `make status`. The API starts first, and then all
-# other processes together. Each process waits for its dependencies.
+# The service's own processes, in the order in which `make status` lists processes. The API starts
+# first, and then all other processes together. Each process waits for its dependencies.
 APPLICATION: Final[tuple[Program, ...]] = (
     _process("ingest", "ingest", IngestSettings),
     _process("recognition", "streams.recognition", RecognitionSettings, stop_seconds=30),
@@ -62,7 +62,7 @@ APPLICATION: Final[tuple[Program, ...]] = (
     _process("relay", "api.outbox", RelaySettings),
     _process(API, "api", ApiSettings),
 )
-# Only started if a broker is configured. The S3 settings are only needed to publish image URLs.
+# Started only if a broker is configured. The S3 settings are needed only to publish image URLs.
 MQTT_WITHOUT_IMAGES: Final = _process("mqtt", "streams.mqtt", MqttStageSettings, stop_seconds=30)
 MQTT: Final = replace(MQTT_WITHOUT_IMAGES, settings=(MqttStageSettings, S3Settings))
 MQTT_SETTING: Final = "PLATESTREAM_MQTT_HOST"
@@ -75,7 +75,7 @@ METRICS_OFFSETS: Final = {
         (API, "ingest", "recognition", "alerts", "webhooks", "sink", "mqtt", "relay")
     )
 }
-"""The offset of each process's metrics port from the setting."""
+"""By process, the difference between the process's metrics port and the setting."""
 CAMERA_FILES_SETTING: Final = "PLATESTREAM_CAMERA_FILES_FOLDER"
 
 
@@ -87,7 +87,7 @@ class Migration:
     server: str
     command: tuple[str, ...]
     settings: tuple[type[Fragment], ...]
-    """See :class:`Program`."""
+    """The settings classes that the command loads."""
 
 
 MIGRATIONS: Final[tuple[Migration, ...]] = (
@@ -114,7 +114,7 @@ MIGRATIONS: Final[tuple[Migration, ...]] = (
 
 @dataclass(frozen=True)
 class Analyst:
-    """The read-only user of the embedded ClickHouse."""
+    """Credentials of the embedded ClickHouse's read-only user."""
 
     clickhouse_url: str
     user: str
@@ -125,7 +125,7 @@ class Analyst:
 class StackPlan:
     """One local stack, ready to be started.
 
-    ``environment`` contains the settings of all processes. A process gets only what it uses.
+    ``environment`` contains the settings of all processes, of which each gets only a part.
     """
 
     layout: Layout
@@ -137,7 +137,7 @@ class StackPlan:
     application: tuple[Program, ...] = APPLICATION
     migrations: tuple[Migration, ...] = MIGRATIONS
     analyst: Analyst | None = None
-    """None if ClickHouse is not embedded or has no such user."""
+    """None if ClickHouse is not embedded, or if the read-only user does not exist."""
 
     @property
     def base_url(self) -> str:
@@ -146,13 +146,13 @@ class StackPlan:
 
     @property
     def ready_url(self) -> str:
-        """URL that returns 200 once the API is ready or, without a metrics port, once it runs."""
+        """URL that returns 200 once the API is ready. Without a metrics port, once it runs."""
         if not self.metrics_port:
             return f"{self.base_url}/healthz"
         return f"http://127.0.0.1:{self.metrics_port}/readyz"
 
     def ports(self) -> tuple[PortUse, ...]:
-        """Return all ports of the stack."""
+        """Return all ports on which the stack's processes listen."""
         api = (
             PortUse(self.api_port, "PLATESTREAM_API_PORT"),
             *(
@@ -165,14 +165,14 @@ class StackPlan:
         return tuple(use for use in (*servers, *api) if use.port)
 
     def groups(self) -> dict[str, tuple[Program, ...]]:
-        """Return all processes by supervisor group."""
+        """Return the processes of each supervisor group."""
         return {
             SERVERS_GROUP: tuple(server.program() for server in self.servers),
             APPLICATION_GROUP: self.application,
         }
 
     def process_environment(self) -> dict[str, str]:
-        """Return the combined environment of all processes, of which each process gets a part.
+        """Return the environments of all processes, combined. Each process gets a part.
         The servers' settings and the settings of other processes have different names.
         """
         merged = dict(self.environment)
@@ -185,14 +185,14 @@ class StackPlan:
 def make_plan(settings: LocalStackSettings, environment: Mapping[str, str]) -> StackPlan:
     """Return the plan for these settings.
 
-    ``environment`` is the caller's environment, whose settings take precedence.
+    ``environment`` is the caller's environment. Its settings override the stack's defaults.
     """
     layout = Layout(settings.local_dir.resolve())
     layout.logs.mkdir(parents=True, exist_ok=True)
     secrets = load_or_create_secrets(layout)
     kafka, s3, postgres, clickhouse = _servers(settings, layout, secrets, environment)
     addresses = {
-        # An external Kafka has a different login.
+        # The generated login does not exist on an external Kafka.
         **(_kafka_settings(kafka) if settings.kafka_bootstrap_servers is None else {}),
         "PLATESTREAM_S3_ENDPOINT": s3.endpoint,
         "PLATESTREAM_S3_ACCESS_KEY": s3.access_key,
@@ -242,7 +242,7 @@ def _mqtt(environment: Mapping[str, str]) -> tuple[Program, ...]:
 def _defaults(
     settings: LocalStackSettings, layout: Layout, secrets: LocalSecrets
 ) -> dict[str, str]:
-    # Each server's folder can be on a separate disk.
+    # Check every server's folder, because each can be on a separate disk.
     folders = (layout.root, *map(layout.data, ("kafka", "clickhouse", "postgres", "s3")))
     return {
         "PLATESTREAM_LOCAL_DIR": str(layout.root),
@@ -250,7 +250,7 @@ def _defaults(
         "PLATESTREAM_SECRET_KEY": secrets.secret_key,
         "PLATESTREAM_API_PORT": str(settings.api_port),
         METRICS_SETTING: str(settings.metrics_port),
-        # The demo camera is a file, and a camera simulator may run on this machine.
+        # Cameras may be local: the demo camera is a file, and a camera simulator can run here.
         "PLATESTREAM_CAMERA_ALLOW_LOOPBACK": "true",
         CAMERA_FILES_SETTING: str(layout.camera_files),
         "PLATESTREAM_DISK_FOLDERS": ",".join(map(str, folders)),

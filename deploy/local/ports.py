@@ -7,8 +7,8 @@ from collections.abc import Iterable
 from deploy.local.processes import listener
 from deploy.local.servers.base import PortUse
 
-# Below the range of outgoing connections (ip_local_port_range), so that no connection takes a port
-# before the server does.
+# These ports are below the range of outgoing connections (ip_local_port_range), so that no
+# connection takes a port before the server does.
 _SERVER_PORTS = range(20_000, 32_000)
 
 # This generator cannot be seeded, so that two concurrent processes choose different ports.

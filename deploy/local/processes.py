@@ -1,4 +1,4 @@
-"""Inspects processes of the operating system. The only module of the stack that uses psutil."""
+"""Inspects operating-system processes. This is the stack's only module that uses psutil."""
 
 import psutil
 
@@ -28,7 +28,7 @@ def wait_for_end(pid: int, *, seconds: float) -> bool:
 
 
 def listener(port: int) -> str:
-    """Describe the process that listens on a TCP port, if this user can see the process."""
+    """Return a description of the process that listens on a TCP port, if this user can see it."""
     try:
         for connection in psutil.net_connections("tcp"):
             listens = connection.status == psutil.CONN_LISTEN and connection.laddr.port == port

@@ -10,7 +10,7 @@ from deploy.local.files import Layout, write_whole
 
 
 class LocalSecrets(msgspec.Struct, frozen=True, rename="camel"):
-    """The secrets of one installation, which ``repr`` hides."""
+    """The secrets of one installation. ``repr`` does not show them."""
 
     postgres_password: str
     s3_access_key: str

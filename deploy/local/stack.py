@@ -1,4 +1,4 @@
-"""Starts and stops the local stack."""
+"""Starts and stops the servers and processes of the local stack, in order."""
 
 import fcntl
 import json
@@ -38,13 +38,13 @@ _SETTLING_SECONDS = 60
 _STOP_SECONDS = 120
 _SHOWN_LOG_LINES = 25
 _SHOWN_MIGRATION_BYTES = 4000
-# Printed by common.settings.load_settings before it exits. (supervisord does not report the exit
-# status of a process that exits during its start.)
+# common.settings.load_settings prints this text before it exits. supervisord does not report the
+# exit status of a process that exits during its start.
 _SETTINGS_FAULT = f"setting {SETTING_PREFIX}"
 
 
 class LocalStack:
-    """The local stack of one plan. Methods can be called in any state, even concurrently."""
+    """Controls the local stack of a plan. Methods can be called in any state, even concurrently."""
 
     def __init__(self, plan: StackPlan, progress: Progress, *, patience: float = 1.0) -> None:
         """``patience`` is a factor by which all timeouts are multiplied."""
@@ -79,7 +79,7 @@ class LocalStack:
                 self._start_application()
 
     def down(self) -> None:
-        """Stop everything, the application first, and wait until it has stopped.
+        """Stop everything, the service's own processes first, and wait for the exit of all.
 
         Raises:
             StartError: supervisord is still running after two minutes.
@@ -114,7 +114,7 @@ class LocalStack:
 
     def _check_supervisor(self) -> None:
         if self.supervisor.failed_to_start():
-            raise StartError("supervisord exited")
+            raise StartError("supervisord exited during its start")
         if self.supervisor.pid() is None:
             raise NotReadyError("supervisord is not responding")
 
@@ -129,7 +129,7 @@ class LocalStack:
                 for step in as_completed([pool.submit(step) for step in steps]):
                     step.result()
             except BaseException:
-                # All other steps are useless now, and Ctrl-C should not wait for these.
+                # Cancel the other steps, because the start has failed, and Ctrl-C should not wait.
                 self.waiter.give_up()
                 raise
 
@@ -167,7 +167,7 @@ class LocalStack:
         self._progress.ready(migration.name, time.monotonic() - started)
 
     def _start_application(self) -> None:
-        """Start the API first, because it would be ready last if all processes started together."""
+        """Start the API first, because it would be the last process to be ready otherwise."""
         names = [program.name for program in self.plan.application]
         if API in names:
             self.supervisor.start_process(API)
@@ -205,8 +205,8 @@ class LocalStack:
         """Run ``check`` and report if the process keeps exiting.
 
         Raises:
-            NotReadyError: ``check`` failed. The message also says if the process keeps exiting.
-            StartError: the process rejects its settings, so it can never start.
+            NotReadyError: ``check`` failed. The message mentions it if the process keeps exiting.
+            StartError: the process rejected its settings, so waiting cannot help.
         """
         try:
             check()
@@ -225,7 +225,7 @@ class LocalStack:
             return None
 
     def last_lines(self, name: str) -> str:
-        """Return the last lines of a process's log, with the name of the file."""
+        """Return the last lines of a process's log file, after a line with the file's name."""
         file = log_file(self.plan.layout, name)
         if not file.exists():
             return f"(no log at {file})"
@@ -234,7 +234,7 @@ class LocalStack:
 
     @contextmanager
     def _exclusively(self) -> Iterator[None]:
-        """Make other starts and stops of the same stack wait until this block has finished."""
+        """Let no other process start or stop the same stack until this block has finished."""
         with (self.plan.layout.root / "stack.lock").open("w") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
             yield

@@ -1,4 +1,4 @@
-"""Configures and controls supervisord. The only module that uses supervisord.
+"""Configures and controls supervisord. No other module uses supervisord.
 
 A process is restarted indefinitely. The delay grows by one second after each failed start, and is
 reset after a successful start.
@@ -27,7 +27,7 @@ from deploy.local.servers.base import Program, tied
 
 # A UNIX socket's path has at most 108 bytes (unix(7)), and supervisord appends a PID when it binds.
 _LONGEST_SOCKET_PATH = 90
-# A process that exits sooner has failed to start, so the next attempt is delayed for longer.
+# If a process exits sooner, supervisord counts a failed start and delays the next attempt.
 _START_SECONDS = 10
 _START_RETRIES = 1_000_000_000
 
@@ -50,9 +50,7 @@ class ProcessState(StrEnum):
 
 @dataclass(frozen=True)
 class ProcessStatus:
-    """The state of one process in supervisord. ``pid`` and ``up_seconds`` are 0 while it is not
-    running.
-    """
+    """The state of one process. ``pid`` and ``up_seconds`` are 0 unless the process is running."""
 
     name: str
     group: str
@@ -84,7 +82,7 @@ class Supervisor:
 
         With ``tied_to_caller``, supervisord and all processes stop when the caller exits.
         """
-        # No process needs variables with other names, in which shells store their functions.
+        # Shells store functions in variables with other names, which no process needs.
         held = {name: value for name, value in environment.items() if name.isidentifier()}
         text = render_configuration(self._layout, self._socket, groups, held)
         configuration = self._layout.root / "supervisor.conf"
@@ -137,7 +135,7 @@ class Supervisor:
             self._call("startProcess", f"{self.status(name).group}:{name}", False)
 
     def stop_process(self, name: str) -> None:
-        """Stop a process and wait until it has exited. It is not restarted.
+        """Stop a process without a restart, and wait until the process has exited.
 
         Raises:
             SupervisorUnreachableError: the stack is not running.
@@ -148,7 +146,7 @@ class Supervisor:
     def shut_down(self, *, seconds: float) -> bool:
         """Stop everything, the application first, and wait until supervisord has exited.
 
-        Return False if it is still running after ``seconds``.
+        Return False if supervisord is still running after ``seconds``.
 
         Raises:
             SupervisorUnreachableError: the stack is not running.
@@ -181,8 +179,8 @@ def _tolerating(code: int) -> Iterator[None]:
 
 
 def socket_path(layout: Layout) -> Path:
-    """Return the path of supervisord's socket: in the stack's folder or, if that path is too long,
-    in a folder of this user in the system's temporary folder.
+    """Return the path of supervisord's socket, which is in the stack's folder unless that path is
+    too long. Then the socket is in this user's folder in the system's temporary folder.
     """
     preferred = layout.root / "supervisor.sock"
     if len(os.fsencode(preferred)) <= _LONGEST_SOCKET_PATH:
@@ -203,11 +201,11 @@ def render_configuration(
 ) -> str:
     """Return supervisord's configuration.
 
-    The configuration contains no values of ``environment``, with which supervisord is started. Each
-    process first drops the variables that it must not have, by name. ``groups`` are in start order,
-    and stop in reverse order.
+    The configuration does not contain the values of ``environment``, because supervisord is started
+    with this environment. Each process first unsets the variables that it must not have. ``groups``
+    start in order and stop in reverse order.
     """
-    # Without a user, supervisord warns at each start that it runs as root.
+    # Naming the user prevents a warning at each start that supervisord runs as root.
     user = "user=root\n" if os.geteuid() == 0 else ""
     sections = [
         "[supervisord]\nnodaemon=true\nsilent=true\n"
@@ -230,8 +228,8 @@ def render_configuration(
 
 def _program(layout: Layout, program: Program, environment: Mapping[str, str]) -> str:
     log = log_file(layout, program.name)
-    # Only the main process gets the stop signal, and stops its workers. Processes that are still
-    # running after stopwaitsecs are killed as a group.
+    # Only the main process gets the stop signal, and then stops its workers. If processes are still
+    # running after stopwaitsecs, the whole group is killed.
     return (
         f"[program:{program.name}]\n"
         f"command={_literal(shlex.join(_with_its_part(program, environment)))}\n"
@@ -247,7 +245,7 @@ def _program(layout: Layout, program: Program, environment: Mapping[str, str]) -
 
 
 def _with_its_part(program: Program, environment: Mapping[str, str]) -> tuple[str, ...]:
-    # Drop variables first, so that no process of another user ever has them.
+    # Unset variables first, so that a command that switches users never has these variables.
     part = program.environment_within(environment)
     dropped = (("-u", name) for name in environment if name not in part)
     return ("env", *(word for pair in dropped for word in pair), *program.command)
@@ -259,7 +257,7 @@ def log_file(layout: Layout, name: str) -> Path:
 
 
 def _literal(value: object) -> str:
-    """Return a value escaped so that supervisord expands nothing in it."""
+    """Return a value in which percent signs are escaped, so that supervisord expands nothing."""
     return str(value).replace("%", "%%")
 
 

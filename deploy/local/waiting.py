@@ -1,4 +1,4 @@
-"""Waits with a timeout, and reports progress."""
+"""Waits for checks with a timeout, and prints the progress."""
 
 import threading
 import time
@@ -16,7 +16,7 @@ class StartError(Exception):
 
 
 class Progress:
-    """Prints a line for each component that is ready, with the time that took."""
+    """Prints a line for each component that becomes ready, with the time it took."""
 
     def __init__(self, out: TextIO) -> None:
         self._out = out
@@ -30,16 +30,16 @@ class Progress:
         self._print(f"  {what:<16} waiting {seconds:6.1f} s  ({why})")
 
     def _print(self, line: str) -> None:
-        # Several threads report concurrently; a single write does not split lines.
+        # Several threads report concurrently. A single write keeps each line in one piece.
         self._out.write(f"{line}\n")
         self._out.flush()
 
 
 class Waiter:
-    """Waits until checks pass, or until :meth:`give_up` ends all waits."""
+    """Waits until checks pass, or until :meth:`give_up` ends the waits of all threads."""
 
     def __init__(self, progress: Progress, *, clock: Callable[[], float] = time.monotonic) -> None:
-        """Report to ``progress``."""
+        """``progress`` prints what becomes ready, and what is still awaited."""
         self._progress = progress
         self._clock = clock
         self._given_up = threading.Event()

@@ -1,4 +1,4 @@
-"""Common parts of the embedded servers."""
+"""Defines what the embedded servers have in common."""
 
 import os
 import socket
@@ -20,13 +20,13 @@ class NotReadyError(Exception):
 
 @dataclass(frozen=True, kw_only=True)
 class Program:
-    """A long-running process: the command, the environment, and how to stop the process."""
+    """A long-running process: the command to start it, its environment, and how to stop it."""
 
     name: str
     command: tuple[str, ...]
     environment: Mapping[str, str] = field(default_factory=dict)
     settings: tuple[type[Fragment], ...] = ()
-    """The settings classes that the process loads. It gets no other settings."""
+    """The settings classes that the process loads. The process gets no other settings."""
     is_own: bool = False
     """Whether this is one of the service's own processes, which also get all variables that are not
     settings, because libraries read proxies, certificates and more from these.
@@ -47,7 +47,7 @@ class Program:
 
 @dataclass(frozen=True)
 class PortUse:
-    """A port on 127.0.0.1 on which a process will listen, and the setting that changes the port."""
+    """A port on 127.0.0.1 on which a process listens, and the setting that changes the port."""
 
     port: int
     setting: str
@@ -67,7 +67,7 @@ class Server:
         return (PortUse(self.port, f"PLATESTREAM_{self.name.upper()}_PORT"),)
 
     def prepare(self) -> None:
-        """Prepare the first start. Safe to repeat after an interruption."""
+        """Create the files that the first start needs. Safe to repeat after an interruption."""
         self.directory.mkdir(parents=True, exist_ok=True)
 
     def program(self) -> Program:
@@ -83,13 +83,13 @@ class Server:
         raise NotImplementedError
 
     def initialise(self) -> None:
-        """Create missing objects in the running server, such as a database or a bucket."""
+        """Create objects that are missing in the running server, such as a database or a bucket."""
 
 
 def tied(*command: str, last_signal: Signals = Signals.SIGTERM) -> tuple[str, ...]:
     """Return a command whose process gets ``last_signal`` when the parent process exits.
 
-    A killed supervisor then leaves no processes that hold ports and data.
+    So no process that holds ports and data survives a killed supervisor.
 
     **Source:** prctl(2), PR_SET_PDEATHSIG, with setpriv of util-linux, which is part of Debian.
     """

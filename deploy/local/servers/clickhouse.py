@@ -10,7 +10,7 @@ from deploy.local.servers.base import NotReadyError, Program, Server, check_port
 
 @dataclass(frozen=True, kw_only=True)
 class ClickHouseServer(Server):
-    """The embedded search database."""
+    """The embedded ClickHouse, which stores recognitions and deliveries."""
 
     password: str = field(repr=False)
     user: str = "platestream"

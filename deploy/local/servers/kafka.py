@@ -25,7 +25,7 @@ from deploy.local.servers.kafka_login import LISTENER, KafkaLogin
 
 _HERE = Path(__file__).parents[1] / "kafka"
 # The optimising compiler costs more at startup than it saves under this load. The initial heap is
-# small: the default is 1/64 of the machine's memory, which would mostly contain garbage.
+# small, because the default (1/64 of the machine's memory) would mostly contain garbage.
 _JVM = ("-Xms64m", "-Xmx384m", "-XX:TieredStopAtLevel=1")
 _ANSWER_SECONDS = 3
 # Formatting takes a second or two on an idle CPU, and much longer on a busy machine.
@@ -89,7 +89,7 @@ class KafkaServer(Server):
             raise NotReadyError(f"Kafka error {error_code}")
 
     def initialise(self) -> None:
-        """Create the service's user if it is missing. ``common.kafka`` creates the topics."""
+        """Create the service's user if the user is missing. ``common.kafka`` creates the topics."""
         if self.login is not None:
             self.login.ensure(self.bootstrap_servers)
 
@@ -133,7 +133,7 @@ class KafkaServer(Server):
 def _ask_for_versions(port: int) -> int:
     """Send an ApiVersions request and return the error code of the response.
 
-    kafka-python is not used here: a client that cannot connect leaks a thread and a socket.
+    kafka-python is not used here, because a client that cannot connect leaks a thread and a socket.
 
     **Source:** Kafka protocol guide: request header v1 (key 18, version 0, correlation ID, no
     client ID); the response starts with its length, the correlation ID and the error code.

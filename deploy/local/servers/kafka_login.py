@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 LISTENER: Final = "SASL_PLAINTEXT"
 MECHANISM: Final = "SCRAM-SHA-512"
-"""The clients' mechanism, which does not reveal the password to another process at the port."""
+"""The clients' mechanism. It does not send the password, so no other process can steal it."""
 
 ADMINISTRATOR: Final = "administrator"
 _ADMINISTRATORS_MECHANISM: Final = "PLAIN"
@@ -25,9 +25,9 @@ _POLL_SECONDS: Final = 0.1
 
 @dataclass(frozen=True)
 class KafkaLogin:
-    """The service's user, and an administrator that sets its password.
+    """The credentials of the service's user, and of an administrator that sets the user's password.
 
-    Kafka stores SCRAM users with its data, so a login is needed to create the first user. The
+    Kafka stores SCRAM users in its data, so another login is needed to create the first user. The
     administrator's password is in the configuration and changes with each start.
     """
 
@@ -38,7 +38,7 @@ class KafkaLogin:
     )
 
     def properties(self) -> str:
-        """Return the broker configuration that requires a login."""
+        """Return the part of the broker configuration that makes clients log in."""
         administrator = (
             f'{_PLAIN} username="{ADMINISTRATOR}" password="{self.administrators_password}"'
             f' user_{ADMINISTRATOR}="{self.administrators_password}";'
@@ -58,11 +58,11 @@ class KafkaLogin:
         return "\n".join(lines)
 
     def settings(self, bootstrap_servers: str) -> "KafkaSettings":
-        """Return the service's Kafka settings."""
+        """Return Kafka settings to log in as the service's user."""
         return _settings(bootstrap_servers, MECHANISM, self.user, self.password)
 
     def administrators_settings(self, bootstrap_servers: str) -> "KafkaSettings":
-        """Return the administrator's Kafka settings."""
+        """Return Kafka settings to log in as the administrator."""
         return _settings(
             bootstrap_servers,
             _ADMINISTRATORS_MECHANISM,
@@ -74,7 +74,7 @@ class KafkaLogin:
         """Set the service's password at the broker, unless the service can already log in.
 
         Raises:
-            MisconfiguredError: Kafka rejects the service's login.
+            MisconfiguredError: Kafka still rejects the service's login after the password is set.
             TransientError: Kafka is not responding.
         """
         # Imported here because the import takes longer than the rest of a command such as `status`.
@@ -94,7 +94,7 @@ class KafkaLogin:
             except MisconfiguredError:
                 if time.monotonic() > deadline:
                     raise
-                # The controller knows the user, but has not propagated the user to the broker yet.
+                # The broker may not know the user yet, whom the controller has stored.
                 time.sleep(_POLL_SECONDS)
 
     def _add_user(self, bootstrap_servers: str) -> None:

