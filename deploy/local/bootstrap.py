@@ -199,7 +199,7 @@ def resolve_jars(server: str) -> None:
     stamp = LOCAL / "jars" / (server + ".stamp")
     wanted = digest(pom_of(server))
     if read(stamp) == wanted and target.is_dir():
-        check_jars(server, target, "delete that folder to download it again")
+        check_jars(server, target, "delete .local/jars/" + server + " to download the jars again")
         return
     say("downloading jars for " + server)
     fresh = LOCAL / "jars" / (server + ".new")
@@ -232,7 +232,7 @@ def check_jars(server: str, folder: Path, advice: str) -> None:
     if wanted != found:
         names = {line.split("  ", 1)[1] for line in set(wanted) ^ set(found)}
         say("checksum mismatch or not listed: " + ", ".join(sorted(names)))
-        raise BootstrapError("the jars of " + server + " are wrong and are not run: " + advice)
+        raise BootstrapError("the jars of " + server + " do not match the checksums: " + advice)
 
 
 def list_of(server: str) -> Path:

@@ -1,8 +1,8 @@
 """Describes API calls as values, so that both clients share one definition of each method. No I/O.
 
 A resource's method is written once, as a function that returns a :class:`Call`, :class:`Pages` or
-:class:`Follow`. On a resource of ``Client``, the method returns the result; on a resource of
-``AsyncClient``, the result is awaited.
+:class:`Follow`. On a resource of ``Client``, the method returns the result. On a resource of
+``AsyncClient``, the caller must await the result.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ Given = str | int | float | bool | UUID | datetime | None
 
 @dataclass(frozen=True)
 class Call(Generic[T]):
-    """A call of the API. ``take`` extracts the result from a successful response."""
+    """A call to the API. ``take`` extracts the result from a successful response."""
 
     method: str
     path: str
@@ -85,12 +85,12 @@ class Call(Generic[T]):
 
 @dataclass(frozen=True)
 class Pages(Generic[T]):
-    """A list that is requested by page. ``call`` returns a page's items and the next page's key."""
+    """A list requested page by page. ``call`` returns a page's items and the next page's key."""
 
     call: Call[tuple[Sequence[T], str | None]]
 
     def after(self, key: str | None) -> Pages[T] | None:
-        """Return the remaining pages, or None if there are no more."""
+        """Return the pages after ``key``, or None if ``key`` is None."""
         if key is None:
             return None
         return Pages(replace(self.call, query={**self.call.query, "lastKey": key}))

@@ -28,7 +28,7 @@ def _version() -> str:
     try:
         return version("platestream-client")
     except PackageNotFoundError:
-        # Imported from a folder: a package that was not built has no version.
+        # If the package is imported from its source folder, it has no version.
         return "0"
 
 

@@ -126,7 +126,7 @@ def parse(body: bytes) -> Event:
 
 
 class Seen:
-    """Remembers event IDs for a while, to drop duplicates.
+    """Remembers event IDs, by default for three days, to detect duplicates.
 
     The IDs are in the memory of one process. With several receivers, or to survive a restart, store
     the IDs in your database instead, with a unique key and in the same transaction as the work.
@@ -140,7 +140,7 @@ class Seen:
 
     @contextmanager
     def once(self, id: str) -> Iterator[bool]:
-        """Enter a block with the value True if the event is new, otherwise False.
+        """Yield True if the event is new, otherwise False, to the block that processes the event.
 
         If the block raises, the ID is removed, so that a retry of the event counts as new.
         """

@@ -116,7 +116,7 @@ class Recognitions(Resource[Way]):
         rows: int = _EXPORT_PAGE,
         last_key: str | None = None,
     ) -> Pages[ExportPart]:
-        """Return files of at most ``rows`` recognitions, newest first. Usually, one is enough."""
+        """Return files of up to ``rows`` recognitions, newest first. One file is usually enough."""
         given = query(
             format=format,
             plate=plate,
@@ -181,12 +181,12 @@ class Recognitions(Resource[Way]):
 
     @call
     def erase(self, plate: str) -> Call[ErasureBody]:
-        """Start to permanently erase all data captured for a plate so far. Return the erasure."""
+        """Start to erase all data captured for a plate so far, permanently. Return the erasure."""
         return Call("POST", "/api/erasures", field_of("erasure"), body={"plate": plate})
 
     @pages
     def erasures(self) -> Pages[ErasureBody]:
-        """Return the account's erasures, newest first. Completed erasures stay for 90 days."""
+        """Return the erasures of the last 90 days, and all that are not completed, newest first."""
         return Pages(Call("GET", "/api/erasures", page_of("erasures"), query(limit=PAGE)))
 
     @call

@@ -1,7 +1,7 @@
 """Defines the resources of the API, with each method written once for both clients.
 
-Request bodies and results are the dictionaries of the API's JSON. ``platestream_client.models``
-contains the types, and the OpenAPI description explains each field.
+Request bodies and results are dictionaries, which match the API's JSON.
+``platestream_client.models`` contains the types, and the OpenAPI description explains each field.
 """
 
 from datetime import datetime
@@ -80,7 +80,7 @@ class Cameras(Resource[Way]):
 
     @call
     def create(self, camera: CameraCreate) -> Call[CameraBody]:
-        """Create a camera. Returns once an ingest worker has accepted it."""
+        """Create a camera. Returns once an ingest worker has accepted the camera."""
         return Call("POST", "/api/cameras", field_of("camera"), body={**camera})
 
     @call
@@ -187,7 +187,7 @@ class Alerts(Resource[Way]):
 
     @call
     def redeliver(self, id: Id, delivery_id: Id) -> Call[QueuedBody]:
-        """Redeliver a notification. Also requires alerts:read and recognitions:read."""
+        """Redeliver a notification. Also requires the scopes alerts:read and recognitions:read."""
         address = path("/api/alertas/{}/deliveries/{}/redeliver", id, delivery_id)
         return Call("POST", address, field_of("delivery"), body={})
 
@@ -195,7 +195,7 @@ class Alerts(Resource[Way]):
     def rotate_notification_secret(
         self, rotation: RotateSecret | None = None
     ) -> Call[NotificationSecretAnswer]:
-        """Replace the secret that signs notifications. The old secret also signs in the overlap."""
+        """Replace the secret that signs notifications. During the overlap, both secrets sign."""
         address = "/api/alertas/rotate-notification-secret"
         return Call("POST", address, whole, body={**(rotation or {})})
 
@@ -238,7 +238,7 @@ class Webhooks(Resource[Way]):
 
     @call
     def rotate_secret(self, id: Id, rotation: RotateSecret | None = None) -> Call[WebhookBody]:
-        """Replace the signing secret. The old secret also signs during the overlap."""
+        """Replace the signing secret. During the overlap, the old secret also signs."""
         address = path("/api/webhooks/{}/rotate-secret", id)
         return Call("POST", address, field_of("webhook"), body={**(rotation or {})})
 
@@ -347,7 +347,7 @@ class Account(Resource[Way]):
 
     @call
     def session(self) -> Call[SessionBody]:
-        """Return the account, scopes and limits of the key."""
+        """Return the account, scopes and limits of the API key."""
         return Call("GET", "/api/session", field_of("session"))
 
 

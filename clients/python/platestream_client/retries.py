@@ -25,8 +25,8 @@ class RetryPolicy:
     ) -> float | None:
         """Return the seconds to wait after failed attempt number ``attempt``, or None for no retry.
 
-        ``may_be_repeated``: the call is idempotent. Other calls are retried only if the call was
-        certainly not executed.
+        ``may_be_repeated`` says that the call is idempotent. Any other call is retried only if it
+        was certainly not executed.
         """
         if attempt >= self.attempts:
             return None
@@ -49,5 +49,5 @@ class UnconnectedError(UnreachableError):
 def _may_pass(fault: PlatestreamError, attempt: int) -> bool:
     if not isinstance(fault, ApiError):
         return isinstance(fault, UnreachableError)
-    # After the first attempt, the request in progress is an earlier attempt of this call.
+    # After the first attempt, the request that uses the key is an earlier attempt of this call.
     return fault.status >= 500 or (fault.code == _STILL_RUNNING and attempt > 1)

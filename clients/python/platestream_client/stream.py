@@ -14,7 +14,7 @@ PATH = "/api/recognitions/stream"
 
 @dataclass
 class Follow:
-    """Position of one reader of the stream.
+    """Position of a client in the event stream, and the state needed to resume.
 
     **Source:** the HTML standard, "Server-sent events".
     """
@@ -64,7 +64,7 @@ class Follow:
         elif name == "retry" and value.isdigit():
             self._reconnect_seconds = int(value) / 1000
         elif not line:
-            # The ID only counts from here: an event that was cut off must be sent again.
+            # Store the ID only now, because an event that was cut off must be sent again.
             event, data, self._last_id = self._event, self._data, self._id
             self._event, self._data = "", []
             if data:
@@ -81,10 +81,10 @@ class Follow:
             yield data
 
     def pause(self, fault: PlatestreamError | None, policy: RetryPolicy) -> float:
-        """Return the seconds to wait before reconnecting. If ``fault`` is None, the stream ended.
+        """Return the seconds to wait before reconnecting. ``fault`` is None if the stream ended.
 
         Raises:
-            PlatestreamError: the fault, if reconnecting cannot help.
+            PlatestreamError: reconnecting cannot help, so ``fault`` is raised.
         """
         if isinstance(fault, ApiError) and fault.status < 500 and fault.status != 429:
             raise fault

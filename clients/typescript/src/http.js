@@ -8,7 +8,7 @@ import { ApiError, PlatestreamError, UnreachableError, errorOf } from "./errors.
  * @property {string} [apiKey] API key of the account. Default: `PLATESTREAM_KEY`
  * @property {number} [timeout] maximum duration of an attempt in seconds. Default: 30
  * @property {number} [attempts] maximum number of attempts. Default: 4
- * @property {number} [longestWait] maximum wait between attempts in seconds, above which the error is thrown. Default: 60
+ * @property {number} [longestWait] maximum wait between attempts in seconds; if the API asks for more, the error is thrown. Default: 60
  * @property {typeof fetch} [fetch] custom `fetch`, for a proxy or certificates
  */
 
@@ -51,7 +51,8 @@ export class Http {
   }
 
   /**
-   * Make a call and return the result of `take` on its response.
+   * Make a call, retrying if that can help, and return the result that `take` extracts from the
+   * response.
    *
    * @template T
    * @param {Request} request
@@ -88,7 +89,7 @@ export class Http {
   }
 
   /**
-   * Send one request and return its response before the body has arrived.
+   * Send a request and return the response before the body has arrived.
    *
    * @param {Request} request
    * @param {Record<string, string>} more headers
@@ -191,6 +192,6 @@ function wasNotSent(fault) {
  */
 function mayPass(fault, attempt) {
   if (!(fault instanceof ApiError)) return fault instanceof UnreachableError;
-  // After the first attempt, the request in progress is an earlier attempt of this call.
+  // After the first attempt, the request that uses the key is an earlier attempt of this call.
   return fault.status >= 500 || (fault.code === "idempotency_key_in_use" && attempt > 1);
 }

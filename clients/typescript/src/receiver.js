@@ -141,9 +141,9 @@ export function parse(body) {
 }
 
 /**
- * Remembers event IDs for a while, to drop duplicates. The IDs are stored in the memory of one
- * process. With several receivers, or to survive a restart, store the IDs in your database instead,
- * with a unique key and in the same transaction as the work.
+ * Remembers event IDs, by default for three days, to detect duplicates. The IDs are stored in the
+ * memory of one process. With several receivers, or to survive a restart, store the IDs in your
+ * database instead, with a unique key and in the same transaction as the work.
  */
 export class Seen {
   /** @type {Map<string, number>} */
@@ -158,8 +158,8 @@ export class Seen {
   }
 
   /**
-   * Do the work of an event unless the event is a duplicate, and return whether it was new. If the
-   * work fails, the ID is removed, so that a retry of the event counts as new.
+   * Call `work` unless the event is a duplicate, and return whether the event was new. If `work`
+   * throws, the ID is removed, so that a retry of the event counts as new.
    *
    * @param {string} id
    * @param {() => unknown} work

@@ -61,7 +61,7 @@ export class Recognitions extends Resource {
   }
 
   /**
-   * Return files of at most `rows` recognitions, newest first. Usually, one is enough.
+   * Return files of at most `rows` recognitions, newest first. Usually, one file is enough.
    *
    * @param {Filters & Span & {format?: Schemas["ExportFormat"], excel?: boolean, separator?: Schemas["Separator"], rows?: number, lastKey?: string}} [filters]
    */
@@ -147,7 +147,7 @@ export class Recognitions extends Resource {
   }
 
   /**
-   * Start to permanently erase all data captured for a plate so far. Return the erasure.
+   * Start the permanent erasure of all data captured for a plate so far. Return the erasure.
    *
    * @param {string} plate
    * @returns {Promise<Schemas["ErasureBody"]>}
@@ -156,7 +156,7 @@ export class Recognitions extends Resource {
     return this.call("POST", "/api/erasures", field("erasure"), { json: { plate } });
   }
 
-  /** @returns {AsyncGenerator<Schemas["ErasureBody"], void, undefined>} the account's erasures, newest first; completed erasures stay for 90 days */
+  /** @returns {AsyncGenerator<Schemas["ErasureBody"], void, undefined>} the account's erasures, newest first; completed erasures are listed for 90 days */
   erasures() {
     return this.pages("/api/erasures", page("erasures"), { limit: PAGE });
   }

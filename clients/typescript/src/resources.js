@@ -31,7 +31,7 @@ export class Cameras extends Resource {
   }
 
   /**
-   * Create a camera. Resolves once an ingest worker has accepted it.
+   * Create a camera. Resolves once an ingest worker has accepted the camera.
    *
    * @param {Schemas["CameraCreate"]} camera
    * @returns {Promise<Schemas["CameraBody"]>}
@@ -192,7 +192,7 @@ export class Alerts extends Resource {
   }
 
   /**
-   * Replace the secret that signs notifications to URLs. The old secret also signs in the overlap.
+   * Replace the secret that signs notifications to URLs. During the overlap, both secrets sign.
    *
    * @param {Schemas["RotateSecret"]} [rotation]
    * @returns {Promise<Schemas["NotificationSecretAnswer"]>}
@@ -253,7 +253,7 @@ export class Webhooks extends Resource {
   }
 
   /**
-   * Replace the signing secret. The old secret also signs during the overlap.
+   * Replace the signing secret. During the overlap, the old secret also signs.
    *
    * @param {string} id
    * @param {Schemas["RotateSecret"]} [rotation]

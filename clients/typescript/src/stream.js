@@ -10,7 +10,7 @@ import { pause } from "./http.js";
  */
 
 /**
- * Position of one reader of the stream. Source: the HTML standard, "Server-sent events".
+ * Position of a client in the event stream. Source: the HTML standard, "Server-sent events".
  */
 class Place {
   lastId = "";
@@ -59,7 +59,7 @@ class Place {
     else if (name === "data") this.#data.push(value);
     else if (name === "retry" && /^\d+$/.test(value)) this.reconnectSeconds = Number(value) / 1000;
     else if (line === "") {
-      // The ID only counts from here: an event that was cut off must be sent again.
+      // Store the ID only now, because an event that was cut off must be sent again.
       this.lastId = this.#id;
       const [event, data] = [this.#event, this.#data];
       [this.#event, this.#data] = ["", []];

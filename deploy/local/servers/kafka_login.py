@@ -94,7 +94,7 @@ class KafkaLogin:
             except MisconfiguredError:
                 if time.monotonic() > deadline:
                     raise
-                # The broker may not know the user yet, whom the controller has stored.
+                # The controller has stored the user, but the broker may not know it yet.
                 time.sleep(_POLL_SECONDS)
 
     def _add_user(self, bootstrap_servers: str) -> None:
