@@ -1,1 +1,1 @@
-"""Developer tools: training, benchmarks, synthetic plates and scripts. Not part of the package."""
+"""Developer tools, not part of the package: training, benchmarks, synthetic plates and scripts."""

@@ -1,8 +1,8 @@
 """Measures how many recognitions per second one core matches against 10 and 10,000 alerts.
 
-Command: ``python -m tools.benchmarks.alert_rules [--events 5000]``. Needs no server. All alerts
-belong to one account, which is the worst case: a recognition is only matched against the alerts of
-its account. Each event is a record from the topic, which is decoded, normalised and matched.
+Command: ``python -m tools.benchmarks.alert_rules [--events 5000]``. The command needs no server.
+All alerts belong to one account, which is the worst case, because only an account's own alerts are
+matched. Each event is a record from the topic, which is decoded, normalised and matched.
 """
 
 import argparse
@@ -39,7 +39,7 @@ _START_MS = 1_795_000_000_000
 
 @dataclass(frozen=True)
 class Measured:
-    """Cost of matching a set of alerts on one core."""
+    """The cost of matching events with a set of alerts on one core."""
 
     events_per_second: float
     candidates_per_event: float
@@ -57,14 +57,14 @@ class Kind(StrEnum):
     EXACT = "exact plates"
     BEGINNING = "beginnings (AB12*)"
     UNKNOWN = "an unknown character (AB?2CD3)"
-    ONE_EDIT = "plates, one edit forgiven"
-    TWO_EDITS = "plates, two edits forgiven"
+    ONE_EDIT = "plates, fuzzy with one edit"
+    TWO_EDITS = "plates, fuzzy with two edits"
     ANY = "any plate, at one camera"
 
 
 _MIXED = (*(Kind.EXACT,) * 5, Kind.BEGINNING, Kind.UNKNOWN, *(Kind.ONE_EDIT,) * 2, Kind.ANY)
 _MIXES: dict[str, tuple[Kind, ...]] = {
-    "mixed: 5 exact, 2 wildcards, 2 forgiving, 1 any": _MIXED,
+    "mixed: 5 exact, 2 wildcards, 2 fuzzy, 1 any": _MIXED,
     **{kind.value: (kind,) for kind in Kind},
 }
 
@@ -129,7 +129,7 @@ def _rule_set(kinds: tuple[Kind, ...], size: int) -> _RuleSet:
 
 
 def _measure(kinds: tuple[Kind, ...], events: list[bytes]) -> list[Measured]:
-    """Return the cost of each size, the best of several alternating rounds on shared cores."""
+    """Return the cost of each size: the best of several alternating rounds, as cores are shared."""
     books = [_rule_set(kinds, size) for size in _SIZES]
     best, candidates = [math.inf] * len(books), [0] * len(books)
     for _ in range(_ROUNDS):
@@ -148,7 +148,7 @@ def _match_all(book: RuleIndex, events: list[bytes]) -> int:
 
 
 def main() -> None:
-    """Run the command line."""
+    """Measure each kind of alert, and print a table."""
     parser = argparse.ArgumentParser(prog="python -m tools.benchmarks.alert_rules")
     parser.add_argument("--events", type=int, default=5_000)
     events = _events(random.Random(7), parser.parse_args().events)

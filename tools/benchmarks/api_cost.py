@@ -1,10 +1,10 @@
-"""Measures the cost of the API itself, compared with a bare FastAPI app and the bare models.
+"""Measures the overhead of the API, compared with a bare FastAPI app and the bare models.
 
 Command: ``python -m tools.benchmarks.api_cost [--rows 20000] [--seconds 10] [--calls 60]``. Prints
 requests per second and CPU time per request of the list call and of a bare app
 (:mod:`tools.benchmarks.bare_list`) that runs the same query on the same rows. Then prints the CPU
-time of an image call (all processes of the API, minus their idle usage) and of the bare models on
-the same image.
+time that an image call takes in all processes of the API (minus the CPU time when idle), and the
+CPU time of the bare models on the same image.
 """
 
 import argparse
@@ -38,14 +38,14 @@ _IDLE_SECONDS = 5.0
 
 @dataclass(frozen=True)
 class Load:
-    """Requests per second of a server under load, and CPU time per request."""
+    """Requests per second that a server handles under load, and CPU time per request."""
 
     per_second: float
     cpu_ms: float
 
 
 async def _request(port: int, head: bytes, until: float) -> int:
-    """Send a request repeatedly over one connection. Return the number of responses."""
+    """Send a request repeatedly over one connection for a while. Return the number of responses."""
     reader, writer = await asyncio.open_connection("127.0.0.1", port)
     answered = 0
     while time.monotonic() < until:
@@ -60,7 +60,7 @@ async def _request(port: int, head: bytes, until: float) -> int:
 
 
 def load(pid: int, port: int, path: str, key: str, seconds: float) -> Load:
-    """Call a server over several connections, and return the load."""
+    """Send requests to a server over several connections, and return the measured load."""
     head = f"GET {path} HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer {key}\r\n\r\n".encode()
 
     async def all_connections() -> int:
@@ -77,7 +77,7 @@ def load(pid: int, port: int, path: str, key: str, seconds: float) -> Load:
 
 @contextmanager
 def bare_app(stack: BenchmarkStack, owner: UUID) -> Iterator[tuple[int, int]]:
-    """Run the bare app, and yield the process ID and the port."""
+    """Run the bare app during the block, and yield the app's process ID and port."""
     (port,) = free_ports(1)
     command = [sys.executable, "-m", "uvicorn", "tools.benchmarks.bare_list:app"]
     command += ["--port", str(port), "--no-access-log", "--log-level", "warning"]
@@ -150,7 +150,7 @@ def _bare_ms(image: bytes, calls: int) -> float:
 
 
 def main() -> None:
-    """Run the benchmark."""
+    """Run both comparisons on a new stack."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rows", type=int, default=20_000)
     parser.add_argument("--seconds", type=float, default=10)

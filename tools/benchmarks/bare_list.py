@@ -1,7 +1,7 @@
-"""Provides the baseline of the list call: FastAPI with the same query, and nothing else.
+"""Provides a baseline for the list call: a FastAPI app that only runs the same query.
 
-Served by uvicorn as ``tools.benchmarks.bare_list:app``. The environment contains the settings of
-the stack's ClickHouse, and the account's ID in ``BARE_OWNER``.
+uvicorn serves it as ``tools.benchmarks.bare_list:app``. The environment must contain the settings
+of the stack's ClickHouse, and the account's ID in ``BARE_OWNER``.
 """
 
 import os

@@ -1,4 +1,4 @@
-"""Measures the cost of a camera, and the time from the last frame of a vehicle to the row.
+"""Measures the cost of a camera, and the time from the last frame of a vehicle to the listed row.
 
 Command: ``python -m tools.benchmarks.cameras [CLIP ...] [--count 1] [--seconds 95]``. Plays each
 clip on a new stack from ``--count`` cameras over HTTP, in a loop in real time. ``road`` is the demo
@@ -39,11 +39,11 @@ from tools.benchmarks.stack import (
 
 _WARM_UP_SECONDS: Final = 15.0
 _END_SECONDS: Final = 20.0
-"""Time in which all open passes end and are listed."""
+"""Time after which all open passes have ended and are listed."""
 
 _QUIET_SECONDS: Final = 20
 _NOISE_LEVELS: Final = 2.5
-"""Standard deviation of brightness between frames, out of 255 levels, as from a daytime camera."""
+"""Standard deviation of a pixel's brightness between frames (0 to 255), as in a daytime camera."""
 
 _COUNTERS: Final = (
     "platestream_ingest_frames_",
@@ -84,7 +84,7 @@ def print_costs(stack: BenchmarkStack, ports: tuple[int, ...], count: int, secon
 
 
 def print_stages(monitor: PassMonitor, ingested_ms: dict[str, int]) -> None:
-    """Print the time of each stage."""
+    """Print how long recognitions take in each stage."""
     lines = list(monitor.stages_ms(ingested_ms))
     if len(lines) < 2:
         return
@@ -94,7 +94,7 @@ def print_stages(monitor: PassMonitor, ingested_ms: dict[str, int]) -> None:
 
 
 def print_passes(monitor: PassMonitor, camera: UUID, seconds: float) -> None:
-    """Compare the recognitions of the first loop with the actual passes of the demo clip."""
+    """Compare the recognitions of the first loop with the true passes in the demo clip."""
     scene = demo_scene()
     begin_ms = min(monitor.read_ms[camera])
     end_ms = begin_ms + 1000 * min(scene.duration_s, seconds)
@@ -152,7 +152,7 @@ def measure(name: str, clip: Path | None, count: int, seconds: float) -> None:
 
 
 def main() -> None:
-    """Run the benchmark."""
+    """Measure each clip in the arguments on a new stack."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("clips", nargs="*", default=["none", "quiet", "road"])
     parser.add_argument("--count", type=int, default=1)

@@ -1,4 +1,4 @@
-"""Measures rate and latency of webhook deliveries with one worker and receivers on this machine.
+"""Measures the rate and latency of webhook deliveries by one worker to receivers on this machine.
 
 Command: ``python -m tools.benchmarks.deliveries [--deliveries 5000] [--rate 200] [--seconds 15]``.
 Prints the time from an event on the topic to the receipt, at 2 events per second and at ``--rate``.
@@ -30,23 +30,23 @@ from tools.benchmarks.stack import (
 
 _MANY_ENDPOINTS = 50
 _SETTINGS = {
-    # The worker must limit the rate, not the account's rate limit.
+    # Raise the account's rate limit, so that only the worker limits the rate.
     "DELIVERIES_PER_MINUTE_PER_OWNER": "10000000",
 }
 
 
 class Deliveries:
-    """Publishes events of an account, and measures their deliveries."""
+    """Publishes events of an account, and measures how the events are delivered."""
 
     def __init__(self, stack: BenchmarkStack, receiver: Receiver) -> None:
-        """``stack`` must not have webhooks yet."""
+        """``stack`` must not have any webhooks."""
         self._stack, self._receiver = stack, receiver
         self._owner: UUID = stack.owner_id()
         self._numbers = count()
         self._endpoints = 0
 
     def have_endpoints(self, endpoints: int) -> None:
-        """Create webhooks up to this number. Wait until all of them receive deliveries."""
+        """Create webhooks up to this number, and wait until all webhooks receive deliveries."""
         for number in range(self._endpoints, endpoints):
             body = {
                 "name": f"endpoint {number}",
@@ -66,7 +66,7 @@ class Deliveries:
         self._receiver.first()
 
     def latency_ms(self, rate: float, seconds: float) -> list[float]:
-        """Return the time from the publication of each event to the receipt."""
+        """Return the time from the publication of each event to its receipt, in milliseconds."""
         sent: dict[str, float] = {}
         started = time.monotonic()
         for number in range(int(rate * seconds)):
@@ -79,7 +79,7 @@ class Deliveries:
         return [1000 * (seen[plate][0] - at) for plate, at in sent.items()]
 
     def print_rate(self, deliveries: int) -> None:
-        """Print the rate at which the worker delivers events that are waiting on the topic."""
+        """Print the rate at which the worker delivers events that already wait on the topic."""
         pid = self._stack.pid("webhooks")
         events = deliveries // self._endpoints
         with _stopped(pid):

@@ -1,9 +1,8 @@
 """Measures the time from a vehicle's second matching reading to the early alert at the receiver.
 
 Command: ``python -m tools.benchmarks.early_alerts [--passes 100] [--seconds-between 0.5]``.
-Publishes readings, as the reading agent does, of consecutive vehicles that are each read twice. The
-time is measured from the storage of the second reading in Kafka to the request at a receiver on
-this machine.
+Publishes two readings of each vehicle in turn, as the reading agent does. The measured time is from
+the storage of the second reading in Kafka to the request at a receiver on this machine.
 """
 
 import argparse
@@ -33,7 +32,7 @@ _CONFIDENCE = 0.85
 
 
 class Camera:
-    """Publishes readings of passing vehicles."""
+    """Publishes readings of passing vehicles, as if from a camera."""
 
     def __init__(self, stack: BenchmarkStack) -> None:
         """Create the camera, and publish the frame to which all readings refer."""
@@ -50,7 +49,7 @@ class Camera:
         return time.time()
 
     def tick(self) -> None:
-        """Advance the camera's clock."""
+        """Publish a tick, which advances the camera's clock."""
         self._send(FrameKind.TICK, ())
 
     def _send(self, kind: FrameKind, readings: tuple[PlateReading, ...]) -> None:
@@ -80,7 +79,7 @@ def _reading(plate: str, x_px: float) -> PlateReading:
 
 
 def _published_frame(stack: BenchmarkStack, owner_id: UUID) -> FrameReference:
-    """Publish a frame of another camera. The images of all passes use this frame."""
+    """Publish a frame of another camera, from which the images of all passes are made."""
     kafka = stack.settings(KafkaSettings)
     producer = KafkaProducer(**producer_options(kafka, "frames"))
     camera_id = uuid4()
@@ -102,7 +101,8 @@ def _published_frame(stack: BenchmarkStack, owner_id: UUID) -> FrameReference:
 
 
 def _plate(number: int) -> str:
-    # Consecutive plates differ, so that tracking does not mistake one for a misreading of another.
+    # Consecutive plates differ, so that tracking does not mistake a plate for a misreading of the
+    # previous plate.
     digits = f"{number * 7919 % 10_000:04}"
     return f"{'KLMNPRST'[number % 8] * 2}{digits}{'ABCDEFGH'[number // 8 % 8] * 2}"
 

@@ -28,7 +28,7 @@ class _Handler(BaseHTTPRequestHandler):
             self.close_connection = True
 
     def log_message(self, format: str, *arguments: Any) -> None:
-        """Log nothing."""
+        """Do not log requests."""
 
 
 def _play(clip: Path, out: Any) -> None:
@@ -56,7 +56,7 @@ def _play(clip: Path, out: Any) -> None:
 
 @contextmanager
 def running_camera(clip: Path) -> Iterator[str]:
-    """Run the camera, and yield the URL. Each client gets the clip from the start."""
+    """Run the camera, and yield the camera's URL. Each client gets the clip from the start."""
     server = ThreadingHTTPServer(("127.0.0.1", 0), partial(_Handler, clip))
     server.daemon_threads = True
     threading.Thread(target=server.serve_forever, daemon=True).start()

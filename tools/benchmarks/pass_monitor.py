@@ -1,4 +1,4 @@
-"""Records the time of each step of a pass, from the last frame to the row in the API's list."""
+"""Records when each pass reaches each stage, from its last frame to the row in the API's list."""
 
 import threading
 import time
@@ -20,7 +20,7 @@ from tools.benchmarks.stack import BenchmarkStack
 
 STAGES: Final = (
     "last frame read (decode, sample, Kafka, detect, read)",
-    "end of the pass (2 s by setting)",
+    "end of the pass (a setting: 2 s)",
     "recognition on its topic (vote, 2 images to S3, Kafka)",
     "row in ClickHouse (batch, insert)",
     "listed by the API (polled every 200 ms)",
@@ -32,10 +32,10 @@ _POLL_SECONDS: Final = 0.2
 
 @dataclass
 class PassMonitor:
-    """The steps of the passes of all cameras. Times are in Unix ms."""
+    """Records the passes of all cameras. Times are in Unix ms."""
 
     read_ms: dict[UUID, dict[int, int]] = field(default_factory=dict)
-    """For each camera: capture time of a frame or tick, and publication time of its readings."""
+    """By camera, the capture time of each frame or tick, and when its readings were published."""
     recognized: dict[str, tuple[Recognition, int]] = field(default_factory=dict)
     listed_ms: dict[str, int] = field(default_factory=dict)
 

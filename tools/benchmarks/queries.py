@@ -1,9 +1,9 @@
-"""Measures the duration of list and analytics calls over HTTP, for each filter, with many rows.
+"""Measures the duration of list calls with each filter and of analytics calls, with many rows.
 
 Command: ``python -m tools.benchmarks.queries [--rows 1000000] [--calls 100]``. ClickHouse generates
 the rows in time order over 34 days. 70 % of the rows belong to the calling account, which has 200
-cameras. 40 % of the passes are of 200,000 vehicles, some of which are very frequent. 57 % are of
-3 million vehicles, and 3 % have a plate that occurs only once.
+cameras. 200,000 vehicles, some of them very frequent, account for 40 % of the passes, and 3 million
+other vehicles for 57 %. The plates of the other 3 % occur only once.
 """
 
 import argparse
@@ -40,7 +40,7 @@ _MERGE_SECONDS = 3_600
 
 
 def fill(stack: BenchmarkStack, rows: int) -> list[str]:
-    """Insert rows, wait for merges and update the rollups. Return some plates."""
+    """Insert rows, wait for merges and update the rollups. Return some of the account's plates."""
     owner = stack.owner_id()
     settings = stack.settings(ClickHouseSettings)
     client = connect_for_schema(settings)
@@ -117,7 +117,7 @@ class Question:
 
 
 def questions(plates: list[str]) -> list[Question]:
-    """Return a question for each filter, and a question with all filters."""
+    """Return list calls with each filter and with all filters."""
 
     def plate(match: str, of: Callable[[str], str]) -> Callable[[random.Random], dict[str, str]]:
         return lambda chance: {"plate": of(chance.choice(plates)), "match": match}
@@ -136,10 +136,10 @@ def questions(plates: list[str]) -> list[Question]:
         Question("one day", day),
         Question("confidence ≥ 0.99999", lambda _: {"minConfidence": "0.99999"}),
         Question("exact", plate("exact", str)),
-        Question("prefix of 3", plate("prefix", lambda of: of[:3])),
-        Question("substring of 2", plate("substring", lambda of: of[2:4])),
-        Question("substring of 4", plate("substring", lambda of: of[2:6])),
-        Question("a plate that is not there", plate("substring", lambda of: f"{of}QQ")),
+        Question("prefix of 3 characters", plate("prefix", lambda of: of[:3])),
+        Question("substring of 2 characters", plate("substring", lambda of: of[2:4])),
+        Question("substring of 4 characters", plate("substring", lambda of: of[2:6])),
+        Question("an unknown plate", plate("substring", lambda of: f"{of}QQ")),
         Question("wildcard `XX?X*`", plate("wildcard", lambda of: f"{of[:2]}?{of[3]}*")),
         Question("wildcard `*X?X?X*`", plate("wildcard", lambda of: f"*{of[1]}?{of[3]}?{of[5]}*")),
         Question("fuzzy", plate("fuzzy", str)),

@@ -16,7 +16,7 @@ _COUNT, _FIRST = "count", "first"
 
 
 class Receiver:
-    """Controls the receiver from the benchmark's process."""
+    """Asks the receiver's process, from the benchmark's process, what was delivered."""
 
     def __init__(self, pipe: Connection) -> None:
         """``pipe`` is the connection to the receiver's process."""
@@ -28,12 +28,12 @@ class Receiver:
         return f"http://127.0.0.1:{self._port}/{number}"
 
     def count(self) -> int:
-        """Return the number of deliveries since the last call of :meth:`first`."""
+        """Return the number of deliveries since the last call to :meth:`first`."""
         self._pipe.send(_COUNT)
         return int(self._pipe.recv())
 
     def first(self) -> dict[str, tuple[float, str]]:
-        """Return the time (Unix s) and the phase of each plate's first delivery. Then reset.
+        """Return the time (Unix s) and phase of each plate's first delivery. Delete all records.
 
         The phase is empty if the event has no phase.
         """
@@ -44,8 +44,8 @@ class Receiver:
 
 @contextmanager
 def running_receiver() -> Iterator[Receiver]:
-    """Run a receiver that responds to every delivery with 200."""
-    # A fork would inherit the connections of the benchmark.
+    """Run a receiver that responds to every delivery with 200 during the block."""
+    # Do not fork, because the child would inherit the benchmark's connections.
     context = multiprocessing.get_context("spawn")
     ours, theirs = context.Pipe()
     process = context.Process(target=_receive, args=(theirs,), daemon=True)

@@ -1,9 +1,9 @@
 """Measures the cost of the shipped models: CPU time per frame, memory and load time.
 
 Command: ``python -m tools.benchmarks.recognition_models [--repeat 30]``. Reads a frame of the demo
-clip with each shipped detector (8-bit and float) on each runtime, on one core, in separate
-processes. Prints the lower quartile, which is least affected by other load on the machine. To
-measure accuracy, use ``platestream evaluate``.
+clip with each shipped detector (8-bit and float) and each runtime. Each measurement is on one core
+in a separate process. Prints the lower quartile, which is least affected by other load on the
+machine. To measure accuracy, use ``platestream evaluate``.
 """
 
 import argparse
@@ -38,7 +38,7 @@ def _cpu_ms(work: Callable[[], object], repeat: int) -> float:
 
 
 def measure(detector: str, runtime: RuntimeName, repeat: int) -> None:
-    """Measure a detector and print a row of the table."""
+    """Measure a detector with a runtime, and print a row of the table."""
     cv2.setNumThreads(1)
     settings = RecognizerSettings.model_validate(
         {"recognition_detector_model": MODELS / detector, "recognition_runtime": runtime}

@@ -38,10 +38,10 @@ _READABLE = (
 
 
 class Sink:
-    """Feeds and measures the sink of a stack."""
+    """Publishes recognitions, and measures how a stack's sink writes them."""
 
     def __init__(self, stack: BenchmarkStack, client: Client, table: str) -> None:
-        """``table`` is the name of the recognitions table."""
+        """``table`` is the table in which the stack's ClickHouse stores recognitions."""
         self._stack, self._client, self._table = stack, client, table
         self._owner: UUID = stack.owner_id()
         self._numbers = count()
@@ -68,7 +68,7 @@ class Sink:
         print(f"| {written / seconds:,.0f} | {' | '.join(cells)} |")
 
     def delay_ms(self) -> float:
-        """Publish a recognition. Return the time until its row is readable."""
+        """Publish a recognition. Return the time until its row is readable, in milliseconds."""
         began = time.monotonic()
         (sent,) = self.send(1)
         query = _READABLE.format(

@@ -1,4 +1,4 @@
-"""Runs the local stack that a benchmark measures. Reports the processes' CPU time and memory."""
+"""Runs the local stack that a benchmark measures, and reads its CPU time and memory usage."""
 
 import json
 import os
@@ -50,7 +50,7 @@ class BenchmarkStack:
     """A running stack with one account and no cameras."""
 
     def __init__(self, stack: LocalStack) -> None:
-        """``stack`` must be running."""
+        """``stack`` must be running, with an account and no cameras."""
         access = ensure_access(stack.plan)
         self._stack = stack
         self._producer = KafkaProducer(**producer_options(self.settings(KafkaSettings), "bench"))
@@ -63,7 +63,7 @@ class BenchmarkStack:
 
     @property
     def environment(self) -> dict[str, str]:
-        """Settings of all processes, including URLs and secrets."""
+        """The environment variables of all processes, including URLs and secrets."""
         return {**os.environ, **self._stack.plan.environment}
 
     @property
@@ -91,13 +91,13 @@ class BenchmarkStack:
         return UUID(json.loads(listed.stdout)["owners"][0]["id"])
 
     def call(self, method: str, path: str, **options: Any) -> Any:
-        """Send a request, which must succeed. Return the JSON of the response."""
+        """Send a request that must succeed, and return the JSON body of the response."""
         answer = self.api.request(method, path, **options)
         assert answer.is_success, f"{method} {path}: {answer.status_code} {answer.text}"
         return answer.json()
 
     def create_camera(self, url: str, name: str = "Gate") -> UUID:
-        """Create a camera as soon as an ingest worker can accept it. Return the camera's ID."""
+        """Create a camera as soon as an ingest worker can accept it, and return the camera's ID."""
 
         def create() -> httpx.Response | None:
             answer = self.api.post("/api/cameras", json={"name": name, "rtspUrl": url})
@@ -107,20 +107,20 @@ class BenchmarkStack:
         return UUID(created.json()["camera"]["id"])
 
     def send(self, topic: Topic, records: Iterable[tuple[UUID, Record]]) -> None:
-        """Publish records with keys. Wait until Kafka has stored all of them."""
+        """Publish records, given with their keys. Wait until Kafka has stored all of them."""
         name = topic_name(self.settings(KafkaSettings), topic)
         for key, record in records:
             self._producer.send(name, key=str(key).encode(), value=encode(record))
         self._producer.flush(60)
 
     def run_only(self, *names: str) -> None:
-        """Stop all of the service's processes except ``names``."""
+        """Stop all processes of the service except those in ``names``."""
         for program in self._stack.plan.application:
             if program.name not in names:
                 self._stack.supervisor.stop_process(program.name)
 
     def start_process(self, name: str) -> None:
-        """Start a stopped process. Return before the process is ready."""
+        """Start a stopped process. Does not wait until the process is ready."""
         self._stack.supervisor.start_process(name)
 
     def pids(self) -> dict[str, int]:
@@ -128,7 +128,7 @@ class BenchmarkStack:
         return {one.name: one.pid for one in self._stack.supervisor.statuses() if one.pid}
 
     def pid(self, name: str) -> int:
-        """Return the process ID of, for example, ``api``."""
+        """Return the process ID of a process or server, such as ``api``."""
         return self.pids()[name]
 
     def close(self) -> None:
@@ -139,7 +139,7 @@ class BenchmarkStack:
 
 @contextmanager
 def running_stack(**settings: str) -> Iterator[BenchmarkStack]:
-    """Run a stack in a temporary folder. Names of ``settings`` omit the prefix."""
+    """Run a stack in a temporary folder. The names in ``settings`` omit the prefix."""
     ports = dict(zip(_PORT_SETTINGS, free_ports(len(_PORT_SETTINGS)), strict=True))
     # The broker needs two consecutive ports, and each process adds an offset to the metrics port.
     ports |= {"kafka_port": free_range(2), "metrics_port": free_range(8)}
@@ -147,7 +147,7 @@ def running_stack(**settings: str) -> Iterator[BenchmarkStack]:
     given = {_PREFIX + name: value for name, value in (_SETTINGS | settings).items()}
     with TemporaryDirectory(prefix="platestream-bench-", ignore_cleanup_errors=True) as folder:
         local = LocalStackSettings.model_validate({"local_dir": Path(folder), **ports})
-        # The start is not measured, so it can take longer than usual.
+        # The start is not measured, so that longer timeouts do no harm.
         stack = LocalStack(make_plan(local, outside | given), Progress(StringIO()), patience=4.0)
         try:
             stack.up(tied_to_caller=True)
@@ -159,7 +159,7 @@ def running_stack(**settings: str) -> Iterator[BenchmarkStack]:
 
 
 def wait_until(what: str, condition: Callable[[], _T | None], seconds: float = 300) -> _T:
-    """Return the first true value of ``condition``.
+    """Call ``condition`` until it returns a true value, and return this value.
 
     Raises:
         TimeoutError: ``condition`` was false for ``seconds``.
@@ -167,13 +167,13 @@ def wait_until(what: str, condition: Callable[[], _T | None], seconds: float = 3
     deadline = time.monotonic() + seconds
     while not (value := condition()):
         if time.monotonic() > deadline:
-            raise TimeoutError(f"not within {seconds:g} s: {what}")
+            raise TimeoutError(f"timed out after {seconds:g} s: {what}")
         time.sleep(0.01)
     return value
 
 
 def family(pid: int) -> list[psutil.Process]:
-    """Return a process and its children."""
+    """Return a process and all of its running descendants."""
     process = psutil.Process(pid)
     return [process, *process.children(recursive=True)]
 

@@ -1,1 +1,1 @@
-"""Builds all artefacts of a release from a commit: ``make release``."""
+"""``make release``: builds all artefacts of a release from a commit."""

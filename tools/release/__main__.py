@@ -1,7 +1,7 @@
 """Builds the artefacts of a release: ``make release``.
 
 Builds wheels, clients, chart, compose bundle, image, bill of materials and checksums from a clone
-of the commit, and writes them to .local/release. Artefacts with missing tools are skipped.
+of the commit, and writes them to .local/release. An artefact whose tool is missing is skipped.
 """
 
 import argparse
@@ -28,12 +28,12 @@ _BUILDERS: Final = {
 def main() -> None:
     """Build all artefacts."""
     parser = argparse.ArgumentParser(prog="python -m tools.release", description=__doc__)
-    parser.add_argument("--helm", type=Path, help="path of helm; without it: skip the chart")
-    parser.add_argument("--builder", default="", help="image build command; none: no image")
+    parser.add_argument("--helm", type=Path, help="path of helm; default: build no chart")
+    parser.add_argument("--builder", default="", help="image build command; `none` builds no image")
     parser.add_argument("--base", default="", help="base image")
     given = parser.parse_args()
     if _git("status", "--porcelain"):
-        raise ReleaseError("the clone has uncommitted changes; see git status")
+        raise ReleaseError("the clone has uncommitted changes; commit or stash them")
     shutil.rmtree(TARGET, ignore_errors=True)
     TARGET.mkdir(parents=True)
     with TemporaryDirectory(dir=TARGET.parent) as folder:
@@ -82,7 +82,7 @@ def _make(source: parts.Source, helm: Path | None, builder: str, base: str) -> N
 
 
 def _check(source: parts.Source, installed: str) -> None:
-    """Check the version in each artefact's name, and the version of the installed service.
+    """Check the version in the name of each artefact, and the version that the service reports.
 
     Raises:
         ReleaseError: a version differs from the version in pyproject.toml.

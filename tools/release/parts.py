@@ -17,7 +17,7 @@ _PIECE: Final = 1 << 20
 
 
 class ReleaseError(Exception):
-    """The release cannot be built, for the reason in the message."""
+    """The release cannot be built. The message contains the reason."""
 
 
 def project_version(folder: Path) -> str:
@@ -27,7 +27,7 @@ def project_version(folder: Path) -> str:
 
 
 def notes(changelog: str, version: str) -> str:
-    """Return the section of the changelog for a version.
+    """Return the release notes: the section of the changelog for a version.
 
     Raises:
         ReleaseError: the changelog has no such section.
@@ -46,13 +46,13 @@ class Source:
     folder: Path
     version: str
     made_at: int
-    """Time of the commit (Unix s), which is also the time of every packed file."""
+    """Time of the commit (Unix s). All packed files get this modification time."""
     target: Path
     """Folder for the artefacts."""
 
     @property
     def image(self) -> str:
-        """Name of the image in the chart and in compose.yaml."""
+        """Name and tag of the image, as in the chart and in compose.yaml."""
         return f"platestream:{self.version}"
 
     def run(self, *command: str, within: str = ".") -> str:
@@ -119,8 +119,9 @@ def compose_bundle(source: Source) -> None:
 
 
 def bill_of_materials(source: Source, python: str) -> str:
-    """Write the bill of materials of the service's locked packages and models. Return the output of
-    ``platestream --version`` of an installation.
+    """Install the service, and write a bill of materials of its locked packages and models.
+
+    Return the output of ``platestream --version`` in the new installation.
     """
     environment = source.folder / ".installed"
     uv = str(_BIN / "uv")

@@ -59,7 +59,7 @@ def _event_name(operation_id: str) -> str:
 
 
 def _tidied(part: Any) -> Any:
-    """Return a part of the schemas, with the indentation of descriptions removed."""
+    """Return a part of the schemas with unindented descriptions."""
     if isinstance(part, dict):
         return {
             name: cleandoc(value)
@@ -77,7 +77,7 @@ def fingerprint() -> str:
 
 
 def _without_prose(part: Any, *, names: bool = True) -> Any:
-    """Return a part without descriptions. ``names``: keys are names, not schema keywords."""
+    """Return a part without descriptions. With ``names``, keys are not schema keywords."""
     if isinstance(part, dict):
         return {
             key: _without_prose(value, names=key == "properties" and not names)
@@ -90,10 +90,10 @@ def _without_prose(part: Any, *, names: bool = True) -> Any:
 
 
 def generate() -> None:
-    """Write the types of both clients.
+    """Write the modules with the types of both clients.
 
     Raises:
-        subprocess.CalledProcessError: a generator is missing or does not support the schemas.
+        subprocess.CalledProcessError: a generator is not installed or does not support the schemas.
     """
     with TemporaryDirectory() as scratch:
         description = Path(scratch) / "openapi.json"

@@ -1,7 +1,7 @@
 """Generates the Grafana dashboards in deploy/monitoring/grafana from the metric catalogue.
 
-There is one panel per metric: the rate of a counter, the sum or maximum of a gauge, the median and
-the 95th percentile of a histogram, grouped by label. A panel's description is that of its metric.
+Each metric has a panel, grouped by label: the rate of a counter, the sum or maximum of a gauge, or
+the median and 95th percentile of a histogram. The panel has the metric's description.
 """
 
 import json
@@ -49,9 +49,10 @@ _MACHINE: Final = {
 
 @dataclass(frozen=True)
 class Dashboard:
-    """A dashboard, with the metrics whose names start with one of ``begins``.
+    """A dashboard of the metrics whose names start with one of the texts in ``begins``.
 
-    If ``is_of_a_camera``, it shows metrics with a camera label, otherwise all other metrics.
+    If ``is_of_a_camera``, the dashboard shows only metrics with a camera label, otherwise all
+    others.
     """
 
     uid: str
@@ -134,7 +135,7 @@ def expressions(metric: Metric) -> Iterator[tuple[str, str]]:
         interval = "5m" if is_of_a_camera else "$__rate_interval"
         yield _by(labels, f"rate({series}[{interval}])"), legend
     elif metric.kind is MetricKind.GAUGE:
-        # A ratio or an age belongs to one process. A sum over processes would be meaningless.
+        # A ratio or an age describes one process, so a sum over processes would be meaningless.
         how = "max" if metric.unit in ("ratio", "seconds") else "sum"
         yield _by(labels, series, how), legend
     else:

@@ -1,7 +1,7 @@
 """Builds the documentation site from docs/ with Zensical (``make site``), as static files.
 
-The README, the changelog and SECURITY.md become pages of the site, because other pages link to
-them. Links to other files in the clone are replaced with the file names. Broken links are errors.
+The README, the changelog and SECURITY.md become pages of the site, because pages link to these
+files. Links to other files in the clone are replaced with the file names. Broken links are errors.
 """
 
 import os
@@ -25,7 +25,7 @@ _TAKEN_ALONG: Final = {
 
 
 def build(out: Path) -> None:
-    """Build the site in the folder ``out``, whose content is replaced.
+    """Build the site in the folder ``out``, and replace the folder's content.
 
     Raises:
         CalledProcessError: a link is broken, or the configuration is invalid.

@@ -1,4 +1,4 @@
-"""Regenerates the lock files in requirements/: exact versions with hashes, without index URLs."""
+"""Regenerates the lock files in requirements/ with exact versions and hashes, but no index URLs."""
 
 import subprocess
 import sys
@@ -15,7 +15,7 @@ SOURCES: Final[Mapping[str, tuple[str, ...]]] = {
     "train": ("pyproject.toml", "--extra=train"),
     "charts": ("requirements/charts.in",),
 }
-"""Sources of each lock file."""
+"""The files whose requirements each lock file contains."""
 
 OPTIONS: Final = (
     "--python-version=3.11",

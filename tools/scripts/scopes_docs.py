@@ -16,7 +16,7 @@ _LIST = re.compile(r"(?<=<!-- scopes -->\n).*?(?=<!-- end of scopes -->)", re.S)
 
 
 def render(page: str) -> str:
-    """Return ``page`` with the current list of scopes."""
+    """Return the text of ``page`` with an up-to-date list of scopes."""
     return _LIST.sub(lambda _: _list(), page)
 
 

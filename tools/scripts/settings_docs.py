@@ -60,7 +60,7 @@ FIRST = (
     ("INGEST_SAMPLE_FPS", "the CPU is overloaded, or vehicles are missed"),
     ("DEMO_ENABLED", "the API is reached from other machines; `false` disables `/api/demo`"),
 )
-"""Settings that many installations change (without prefix), and when to change each setting."""
+"""Names (without prefix) of settings that many installations change, and when to change each."""
 
 ALL = """
 ## All settings
@@ -79,7 +79,7 @@ def _settings_modules(room: str) -> Iterator[str]:
 
 
 def settings_classes() -> tuple[type[Fragment], ...]:
-    """Return all settings classes of the service, including fragments, sorted by module."""
+    """Return all settings classes of the service, including partial classes, sorted by module."""
     found = {
         value
         for room in ROOMS
@@ -109,7 +109,7 @@ def _default(field: FieldInfo) -> str:
 
 @dataclass
 class _Setting:
-    """The row of a setting. ``in_local_stack`` is its different meaning in the local stack."""
+    """A setting's row in the table. ``in_local_stack`` says what differs in the local stack."""
 
     default: str
     meaning: str
@@ -128,7 +128,7 @@ def render() -> str:
     """Return the whole document.
 
     Raises:
-        ValueError: two classes of the service describe the same setting differently.
+        ValueError: two settings classes describe the same setting differently.
     """
     found: dict[str, _Setting] = {}
     # The local stack comes last, so that its description is appended.
