@@ -1,4 +1,4 @@
-"""Renders licence plates. The text of the images is known because they are synthetic.
+"""Renders images of licence plates whose text is known, because the plates are synthetic.
 
-Imports no other package of the project. `plates` renders a plate.
+The module `plates` renders a plate. This package imports no other package of the project.
 """

@@ -10,7 +10,7 @@ from tools.synthetic.layouts import Band, Colour, Gap, Layout
 from tools.synthetic.lettering import PIXELS_PER_MM, Face, stamp_line
 
 Canvas = NDArray[np.float32]
-"""Height x width x 3, in BGR order, 0 to 255 as float32."""
+"""An image as height x width x 3 values from 0 to 255, in BGR order, as float32."""
 
 _BAND_WIDTH_MM = 44.0
 _GOLD: Colour = (20, 200, 250)
@@ -20,7 +20,7 @@ _FIXED_PER_MM = PIXELS_PER_MM * (1 << _SHIFT)
 
 
 def writing_area(layout: Layout) -> tuple[float, float, float, float]:
-    """Return the area for the number: left, top, right and bottom in mm."""
+    """Return the area of the plate for the number: left, top, right and bottom in mm."""
     left, right = 12.0, layout.width_mm - 14.0
     top, bottom = 0.0, layout.height_mm
     if layout.band in (Band.EU, Band.UK, Band.EU_BOTH):

@@ -3,14 +3,14 @@
 **No number belongs to a real vehicle.** Every pattern is valid in its country, but generates only
 numbers in ranges that the country does not issue. By layout:
 
-- Germany: district codes end in J or X, like no two-letter district but HX, which is not used.
+- Germany: district codes end in J or X. The only such two-letter district, HX, is not used.
 - United Kingdom: memory tags begin with J, T or U, which are not allocated to any office.
 - France: the series counts upwards from AA and has reached H. Our numbers begin with T to Y.
 - Italy: the series counts upwards and has reached H. Our numbers begin with S, T or V.
 - Spain: the series counts upwards and has reached N. Our numbers begin with W to Z.
 - Netherlands: the last pair contains a vowel. Ordinary series have had no vowels since 1978.
-- Poland: codes are TM, TP and TR. Świętokrzyskie has only one two-letter code, TK.
-- Romania: county codes do not exist.
+- Poland: codes are TM, TP and TR. Świętokrzyskie uses only one two-letter code, TK.
+- Romania: our county codes do not exist.
 - California: the 123ABC4 series follows 9ZZZ999 and starts from AAA. Ours begin with V to Y.
 - Texas: the first letter is A, E or U. The general series has no vowels.
 - New York: the series has reached M. Our numbers begin with V, W or X.
@@ -30,10 +30,10 @@ from pathlib import Path
 from tools.synthetic.lettering import Face
 
 Colour = tuple[int, int, int]
-"""Blue, green, red, 0 to 255."""
+"""A colour as blue, green and red, each from 0 to 255."""
 
 Group = tuple[str, ...]
-"""The allowed characters at each position of a group."""
+"""A group of characters, as the characters that are allowed at each position."""
 
 
 class Band(Enum):
@@ -58,7 +58,7 @@ class Gap(Enum):
 
 @dataclass(frozen=True)
 class Lettering:
-    """Lettering of the number, in millimetres. The pitch includes the space after a letter."""
+    """Lettering of a number; sizes are in mm. The pitch includes the space after a letter."""
 
     face: Face
     height_mm: float
@@ -70,7 +70,7 @@ class Lettering:
 
 @dataclass(frozen=True)
 class Layout:
-    """A kind of plate of a country. `rows` contains the groups of each row, top row first."""
+    """A kind of plate in a country. `rows` contains the groups of each row, top row first."""
 
     code: str
     width_mm: float
@@ -87,7 +87,7 @@ class Layout:
     border: bool = True
 
     def matches(self, text: str) -> bool:
-        """Return whether a normalised text (A-Z0-9, rows joined) matches this layout."""
+        """Return whether a normalised text (A-Z0-9, with the rows joined) matches this layout."""
         slots = (slot for row in self.rows for group in row for slot in group)
         return re.fullmatch("".join(f"[{slot}]" for slot in slots), text) is not None
 
@@ -106,7 +106,7 @@ _GAP = re.compile(r"[ \-*.]")
 
 
 def _layout(row: dict[str, str]) -> Layout:
-    """Return the layout in a row of the table. In the pattern, ``/`` starts the second row."""
+    """Return the layout in a row of the table. A ``/`` in the pattern starts the second row."""
     height, width, pitch, gap = (
         float(row[name]) for name in ("letter_height", "letter_width", "pitch", "gap")
     )
@@ -139,7 +139,7 @@ def _group(pattern: str) -> Group:
 
 with Path(__file__).with_suffix(".csv").open(encoding="utf-8") as _table:
     LAYOUTS = tuple(map(_layout, csv.DictReader(_table)))
-"""The layouts in ``layouts.csv``, whose colours are RRGGBB."""
+"""All layouts, from ``layouts.csv``, in which colours are written as RRGGBB."""
 
 BY_CODE = {layout.code: layout for layout in LAYOUTS}
-"""The layouts by code."""
+"""All layouts by their code."""

@@ -1,4 +1,4 @@
-"""Draws plate letters as ink masks, from the free fonts next to this module or our own strokes."""
+"""Draws the letters of plates as ink masks, with free fonts or with our own strokes."""
 
 from enum import Enum
 from functools import lru_cache
@@ -17,7 +17,7 @@ PIXELS_PER_MM = 2.0
 """Resolution of rendered plates. A 520 mm plate is 1040 px wide."""
 
 _FONTS = Path(__file__).parent / "fonts"
-# Large enough so that a 90 mm letter at 4 px/mm is never enlarged.
+# Font size, which is so large that a 90 mm letter at 4 px/mm is never enlarged.
 _DRAWING_SIZE_PX = 480
 
 
@@ -58,7 +58,7 @@ def glyph_mask(face: Face, character: str) -> Mask:
 
 
 def natural_width(face: Face, character: str, height: float) -> float:
-    """Return the width of a character that is `height` tall, in the same unit."""
+    """Return the width of a character with this `height`, in the unit of the height."""
     mask = glyph_mask(face, character)
     return height * float(mask.shape[1]) / float(mask.shape[0])
 
@@ -83,7 +83,7 @@ def stamp(canvas: Mask, face: Face, character: str, box: tuple[float, float, flo
 def stamp_line(
     canvas: Mask, face: Face, text: str, centre_top: tuple[float, float], height: float
 ) -> None:
-    """Draw a centred line of small print (state or country name) on `canvas` (modified)."""
+    """Draw a centred line of small print, such as a state's name. Modifies `canvas`."""
     spacing = height * 0.14
     widths = [height * 0.35 if c == " " else natural_width(face, c, height) for c in text]
     x = centre_top[0] - (sum(widths) + spacing * max(0, len(text) - 1)) / 2

@@ -12,10 +12,10 @@ from tools.synthetic.lettering import PIXELS_PER_MM, Mask, natural_width, stamp
 from tools.synthetic.wear import emboss, weather
 
 Picture = NDArray[np.uint8]
-"""Height x width x 3, in BGR order, 0 to 255."""
+"""An image as height x width x 3 values from 0 to 255, in BGR order."""
 
 Number = tuple[tuple[str, ...], ...]
-"""The groups of a number, row by row."""
+"""A plate's number as the characters of each group in each row."""
 
 # These texts are not allowed on German or British plates, so no plate contains them.
 _NEVER = ("SS", "KKK", "NSU", "IS", "HH88", "FCK")
@@ -36,7 +36,7 @@ class Plate:
 
 
 def random_plate(rng: np.random.Generator, layout: Layout | None = None) -> Plate:
-    """Render a plate with a random number and wear, and by default a random layout."""
+    """Render a plate with a random number and wear, in the given layout or a random layout."""
     chosen = layout or LAYOUTS[int(rng.integers(len(LAYOUTS)))]
     while True:
         number = tuple(tuple(_fill(group, rng) for group in row) for row in chosen.rows)

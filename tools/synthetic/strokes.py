@@ -21,7 +21,7 @@ _MARGIN_MM = 14.0
 
 @dataclass(frozen=True)
 class _Stroke:
-    """A line through corners. `round_mm` rounds inner corners, and `closed` joins the ends."""
+    """A line through corners. Inner corners have the radius `round_mm`. `closed` joins the ends."""
 
     corners: tuple[Spot, ...]
     round_mm: float = 0.0
@@ -30,7 +30,7 @@ class _Stroke:
 
 
 def stroke_letter(character: str) -> NDArray[np.float32]:
-    """Return the ink of A-Z or 0-9 in the full cell, 0 (paper) to 1 (ink).
+    """Return a mask of A-Z or 0-9 in the full cell, from 0 (paper) to 1 (ink).
 
     Raises KeyError for any other character.
     """
@@ -38,7 +38,7 @@ def stroke_letter(character: str) -> NDArray[np.float32]:
 
 
 def box_letter(character: str) -> NDArray[np.float32]:
-    """Return the ink with nearly square corners, as on Brazilian plates until 2018.
+    """Return a mask of a character with nearly square corners, as on Brazilian plates until 2018.
 
     O is nearly a box, and I is a single stem.
     """
@@ -47,7 +47,7 @@ def box_letter(character: str) -> NDArray[np.float32]:
 
 
 def slashed_letter(character: str) -> NDArray[np.float32]:
-    """Return the ink of `stroke_letter`, with a slash through zeros."""
+    """Return the mask that `stroke_letter` returns, but with a slash through zeros."""
     return _drawn((*_LETTERS[character], *_SLASHES.get(character, ())), character)
 
 
@@ -83,7 +83,7 @@ def _cut_square(
 
 
 def _rounded(stroke: _Stroke) -> NDArray[np.float64]:
-    """Return the stroke's centre line with rounded corners, N x 2 mm."""
+    """Return N points (x, y in mm) on the stroke's centre line, with rounded corners."""
     corners = np.array(stroke.corners, dtype=np.float64)
     if stroke.round_mm == 0:
         return corners
@@ -111,7 +111,7 @@ def _bend(
     start = corner + back / np.linalg.norm(back) * reach[0]
     stop = corner + on / np.linalg.norm(on) * reach[1]
     turn = np.linspace(0, np.pi / 2, 13)[:, None]
-    # Draw a quarter of an ellipse from start to stop, with the corner outside.
+    # Draw a quarter of an ellipse from start to stop. The corner lies outside the ellipse.
     return np.asarray(
         corner + (start - corner) * (1 - np.sin(turn)) + (stop - corner) * (1 - np.cos(turn))
     )
@@ -129,7 +129,7 @@ def _loop(round_mm: float, left: float, top: float, right: float, bottom: float)
     return _Stroke(((left, top), (right, top), (right, bottom), (left, bottom)), round_mm, True)
 
 
-# Centre lines of strokes along the cell's edges: left, top, bottom, right (letters, digits).
+# Positions of the outer centre lines: left, top and bottom, and right for letters and digits.
 _L, _T, _B = 5.5, 5.5, 69.5
 _R, _D = _LETTER_MM - 5.5, _DIGIT_MM - 5.5
 _C, _E = _LETTER_MM / 2, _DIGIT_MM / 2

@@ -10,7 +10,7 @@ Canvas = NDArray[np.float32]
 def cloud(
     shape: tuple[int, int], rng: np.random.Generator, coarse: int, octaves: int
 ) -> NDArray[np.float32]:
-    """Return smooth noise (0 to 1) with `coarse` cells along the longer side and finer octaves."""
+    """Return smooth noise (0 to 1), with `coarse` cells along the longer side and finer octaves."""
     height, width = shape
     total = np.zeros(shape, dtype=np.float32)
     weight, cells = 1.0, float(coarse)
@@ -25,7 +25,7 @@ def cloud(
 
 
 def emboss(canvas: Canvas, relief: NDArray[np.float32], scale: float) -> None:
-    """Shade the raised letters and border as if lit from above. `canvas` is modified.
+    """Shade raised letters and a raised border as if lit from above. `canvas` is modified.
 
     `relief` is 1 where the sheet is raised. `scale` is in px per mm.
     """

@@ -1,8 +1,8 @@
-"""Calibrates the confidence of a reader: its accuracy at each mean character probability.
+"""Calibrates the confidence of a reader, so that it equals the fraction of correct readings.
 
 ``python -m tools.training.calibration --photos DIR --reader FILE.onnx`` fits a curve to held-out
 training plates and writes it to the reader's card. Boxes are moved to vary like a detector's boxes.
-The second reader is not used, because the first reader's confidence must also be valid without it.
+The second reader is not used, because the first reader's confidence must be valid without it.
 """
 
 import argparse
@@ -30,7 +30,7 @@ JITTERS = (0.0, 0.03)
 
 @dataclass(frozen=True)
 class Curve:
-    """sigmoid(slope × logit(x) + offset). It is monotone, and two parameters cannot overfit.
+    """The curve sigmoid(slope × logit(x) + offset), which is monotone and too simple to overfit.
 
     **Source:** Platt, Probabilistic outputs for support vector machines, 1999.
     """
@@ -39,11 +39,11 @@ class Curve:
     offset: float
 
     def __call__(self, x: float) -> float:
-        """Return the confidence for a mean character probability. Both are from 0 to 1."""
+        """Return the confidence (0 to 1) for a mean character probability (0 to 1)."""
         return float(_sigmoid(self.slope * logit(np.array(x)) + self.offset))
 
     def as_card(self) -> Card:
-        """Return the curve as a table for the card."""
+        """Return the curve as a table of points for the card."""
         x = [*KNOTS, *LAST_KNOTS]
         return {"method": "piecewise_linear", "x": x, "y": [round(self(v), 4) for v in x]}
 
@@ -66,8 +66,8 @@ def fit_logistic(
     """Return the maximum-likelihood weights of ``features`` (rows × weights) for the log odds.
 
     Uses Newton's method with steps of at most 1. The targets are smoothed by one count each, as
-    Platt does. ``ridge`` is the cost of half the square of each weight. ``counts`` are the weights
-    of the rows, 1 by default.
+    Platt does. ``ridge`` is the cost of half the square of each weight. ``counts`` contains the
+    weight of each row, 1 by default.
     """
     counts = np.ones(len(right)) if counts is None else counts
     hits = float(counts @ np.array(right))
@@ -95,7 +95,7 @@ def _sigmoid(x: Floats) -> Floats:
 
 
 class Rated(NamedTuple):
-    """The reading of a plate, and whether it is correct."""
+    """The reading of a plate, and whether the reading is correct."""
 
     text: CropText
     is_right: bool
@@ -116,7 +116,7 @@ def rated(samples: list[Sample], reader: Reader, jitters: tuple[float, ...]) -> 
 
 
 def fitted(readings: list[Rated]) -> Curve:
-    """Fit, print and return the curve from the mean character probability to the confidence."""
+    """Fit, print and return the curve that maps mean character probabilities to confidences."""
     right = [one.is_right for one in readings]
     curve = fit_curve([one.text.mean_probability for one in readings], right)
     print(f"calibration: {len(readings)} readings, correct {np.mean(right):.3f}, {curve}")
@@ -124,7 +124,7 @@ def fitted(readings: list[Rated]) -> Curve:
 
 
 def main() -> None:
-    """Run the command line."""
+    """Fit the curve of the reader in the arguments."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--photos", type=Path, required=True)
     parser.add_argument("--reader", type=Path, required=True, help="ONNX file with its model card")

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 Card = dict[str, Any]
-"""The content of a model card file."""
+"""The JSON object in a model card file."""
 
 
 def read_card(model: Path) -> Card:
@@ -34,7 +34,7 @@ def change_cards(model: Path, changes: Card) -> None:
 
 
 def main() -> None:
-    """Run the command line."""
+    """Update the checksums in the cards of the files in the arguments."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("models", type=Path, nargs="+", help="ONNX files with their model cards")
     for model in parser.parse_args().models:

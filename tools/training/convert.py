@@ -28,13 +28,13 @@ def convert(checkpoint: Path, out: Path) -> None:
         if model.task != "detect":
             raise SystemExit(f"{checkpoint} is a model for {model.task}, not for detection")
         if isinstance(model.model, DetectionModel):
-            model.model.__class__ = DetectionModel  # our models train in bfloat16; export float32
+            model.model.__class__ = DetectionModel  # export float32, not bfloat16
         written = model.export(format="onnx", opset=OPSET, dynamic=True, simplify=True)
         Path(written).replace(out)
 
 
 def main() -> None:
-    """Run the command line."""
+    """Convert the file in the arguments."""
     os.environ.setdefault("YOLO_OFFLINE", "1")
     os.environ.setdefault("YOLO_AUTOINSTALL", "false")
     convert(Path(sys.argv[1]), Path(sys.argv[2]))

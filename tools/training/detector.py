@@ -1,7 +1,7 @@
 """Trains the plate detector on a CPU, starting from YOLOv5n weights trained on COCO.
 
 ``python -m tools.training.detector train --photos DIR --labels labels.jsonl --start FILE
---work DIR`` starts training, or resumes it after an interruption. ``... export --weights last.pt
+--work DIR`` starts training, or resumes an interrupted training. ``... export --weights last.pt
 --out FILE`` writes the ONNX file. ``work/detector`` shows the progress: the loss of each epoch
 (``results.csv``) and some training batches (``train_batch*.jpg``).
 """
@@ -36,7 +36,7 @@ from tools.training.photos import load_photos, read_image
 from tools.training.quantise import halve, quantise
 
 Batch = dict[str, Any]
-"""A batch from ultralytics' data loader: tensors and lists by name."""
+"""A batch from ultralytics' data loader, which contains tensors and lists by name."""
 
 NAME, ARCHITECTURE = "detector", "yolov5n.yaml"
 OPSET = 17
@@ -54,16 +54,16 @@ PHOTO_CHANGES = (
 RATE, LAST_RATE_SHARE, WARM_UP_STEPS = 0.0008, 0.01, 100
 
 SCALE = (0.4, 2.1)
-"""Range of a photo's scale at the training size. Crops of 416 px from photos of the engine's width
-(640 px) and from smaller and larger photos cost half as much as whole photos of 640 px."""
+"""Range of the factor by which photos are scaled. Training on crops of 416 px, from photos around
+the engine's width (640 px), costs half as much as training on whole photos of that width."""
 
 SIZE_PX, BATCH, FROZEN_LAYERS = 416, 8, 1
 SOME_PHOTOS = 96
 """Number of photos with which the normalisations of an exported file are recovered."""
 
 TURN_DEGREES = 1.5
-"""Maximum rotation of a photo. Boxes remain level, so at 6 degrees, the box of a wide plate is 40 %
-higher than the plate, and the detector learns such boxes."""
+"""Maximum rotation of a photo. Boxes remain level: at 6 degrees, the box of a wide plate would be
+40 % higher than the plate, and the detector would learn such boxes."""
 
 
 class PlateTrainer(DetectionTrainer):
@@ -75,14 +75,15 @@ class PlateTrainer(DetectionTrainer):
     rate = RATE
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
-        """Extends ultralytics' initialiser with a step counter and the start time."""
+        """Initialise ultralytics' trainer, a step counter and the start time."""
         super().__init__(*args, **kwargs)
         self.step, self.began = -1, time.monotonic()
 
     def get_model(
         self, cfg: Any = None, weights: torch.nn.Module | None = None, verbose: bool = True
     ) -> torch.nn.Module:
-        """Return a one-class network in channels-last order, from ``weights`` or ``start``."""
+        """Return a one-class network in channels-last order, with ``weights`` or the starting
+        weights."""
         model = PlateModel(cfg, nc=self.data["nc"], ch=self.data["channels"], verbose=False)
         if weights is not None:
             model.load(weights)
@@ -91,7 +92,7 @@ class PlateTrainer(DetectionTrainer):
         return model.to(memory_format=torch.channels_last)
 
     def preprocess_batch(self, batch: Batch) -> Batch:
-        """Prepare a batch like ultralytics' method, but in channels-last order."""
+        """Prepare a batch as ultralytics does, but in channels-last order."""
         batch = super().preprocess_batch(batch)
         batch["img"] = batch["img"].contiguous(memory_format=torch.channels_last)
         return batch
@@ -102,7 +103,8 @@ class PlateTrainer(DetectionTrainer):
         return super().get_dataloader(*args, **kwargs)
 
     def optimizer_step(self) -> None:
-        """Make a step at a rate that decays to the final value, even if the time is limited."""
+        """Make a step. The rate decays to the final value even if the time limit ends the
+        training."""
         self.step = self.step + 1 if self.step >= 0 else self.start_epoch * len(self.train_loader)
         done = (self.step + 1) / (self.epochs * len(self.train_loader))
         done = min(1.0, max(done, (time.monotonic() - self.began) / 60 / self.minutes))
@@ -112,14 +114,15 @@ class PlateTrainer(DetectionTrainer):
         self.stop: bool = self.stop or done >= 1.0
 
     def validate(self) -> tuple[Any, float]:
-        """Skip validation: ``platestream evaluate`` measures accuracy at the engine's size."""
+        """Skip validation. ``platestream evaluate`` measures accuracy at the engine's image
+        size."""
         return self.metrics, 0.0
 
     def final_eval(self) -> None:
-        """Skip the final validation, like ``validate``."""
+        """Skip the final validation for the same reason as ``validate``."""
 
     def save_model(self) -> bool:
-        """Save like ultralytics' method, but replace the checkpoint atomically."""
+        """Save a checkpoint as ultralytics does, but replace the old file atomically."""
         last: Path = self.wdir / "last.pt"
         self.last = last.with_suffix(".new")
         is_saved: bool = super().save_model()
@@ -127,7 +130,7 @@ class PlateTrainer(DetectionTrainer):
         return is_saved
 
     def plot_metrics(self) -> None:
-        """Plot nothing: half of ultralytics' plot would be metrics that are not measured."""
+        """Plot nothing, because half of the plot would show metrics that are not measured."""
 
     def _setup_train(self) -> None:
         super()._setup_train()
@@ -135,13 +138,13 @@ class PlateTrainer(DetectionTrainer):
 
 
 def rate_at(highest: float, step: int, done: float) -> float:
-    """Return the rate after ``step`` steps, when a fraction ``done`` (0–1) of training is over."""
+    """Return the learning rate after ``step`` steps, or a fraction ``done`` (0–1) of training."""
     share = LAST_RATE_SHARE + (1 - LAST_RATE_SHARE) * (1 + math.cos(math.pi * done)) / 2
     return highest * share * min(1.0, (step + 1) / WARM_UP_STEPS)
 
 
 def load_start(model: PlateModel, path: Path, photos: Path) -> None:
-    """Load all weights of an exported file, or the matching weights of an npz or checkpoint.
+    """Load all weights of an exported file, or those weights of an npz file or checkpoint that fit.
 
     ``photos`` is the folder of the training photos.
     """
@@ -155,7 +158,7 @@ def load_start(model: PlateModel, path: Path, photos: Path) -> None:
 
 
 def _some(folder: Path) -> torch.Tensor:
-    """Return some photos of a folder as N×3×H×W, RGB, 0–1."""
+    """Return some photos of a folder as N×3×H×W values (RGB, 0–1)."""
     paths = sorted(folder.glob("*.jpg"))
     chosen = paths[:: max(1, len(paths) // SOME_PHOTOS)]
     sized = [cv2.resize(read_image(path), (SIZE_PX, SIZE_PX)) for path in chosen]
@@ -170,10 +173,10 @@ def _tensors(path: Path) -> dict[str, torch.Tensor]:
 
 
 def epochs_of(checkpoint: Path) -> int:
-    """Return the number of completed epochs of a checkpoint, or 0 if it does not exist."""
+    """Return the number of epochs that a checkpoint completed, or 0 if there is no checkpoint."""
     if not checkpoint.exists():
         return 0
-    # ultralytics pickles whole networks. We created these networks ourselves.
+    # ultralytics pickles whole networks. Unpickling is safe, because we created the file.
     return int(torch.load(checkpoint, weights_only=False)["epoch"]) + 1
 
 
@@ -209,7 +212,7 @@ def train(args: argparse.Namespace) -> None:
 def export(args: argparse.Namespace) -> None:
     """Write the ONNX files: any batch, any multiple of 32 as image size, without NMS."""
     model = YOLO(str(args.weights))
-    model.model.__class__ = DetectionModel  # the graph must be float32
+    model.model.__class__ = DetectionModel  # the exported graph must use float32
     written = Path(model.export(format="onnx", opset=OPSET, dynamic=True, simplify=True))
     halve(written, args.float_out)
     quantise(written, args.out, load_photos(args.photos, "train"), args.seed)
@@ -225,7 +228,7 @@ def _settings(args: argparse.Namespace, data: Path) -> dict[str, Any]:
         "epochs": args.epochs,
         "imgsz": SIZE_PX,
         "batch": BATCH,
-        "nbs": BATCH,  # one optimiser step per batch: there is little time
+        "nbs": BATCH,  # one optimiser step per batch, because time is short
         "seed": args.seed,
         "freeze": FROZEN_LAYERS,
         "optimizer": "AdamW",
@@ -244,12 +247,12 @@ def _settings(args: argparse.Namespace, data: Path) -> dict[str, Any]:
         "cache": "ram",
         "amp": False,
         "plots": True,
-        "val": False,  # with a decaying rate, the last epoch is the best
+        "val": False,  # the last epoch is the best, because the rate decays
     }
 
 
 def main() -> None:
-    """Run the command line."""
+    """Run the command ``train`` or ``export``."""
     parser = argparse.ArgumentParser(description=__doc__)
     commands = parser.add_subparsers(required=True)
     trainer = commands.add_parser("train")
@@ -261,8 +264,8 @@ def main() -> None:
     )
     trainer.add_argument("--work", type=Path, required=True, help="data, logs and checkpoints")
     trainer.add_argument("--others", type=Path, help="output of `other_pictures`")
-    trainer.add_argument("--floating", type=int, default=Drawn.floating, help="plates, no car")
-    trainer.add_argument("--screens", type=int, default=Drawn.screens, help="screens, no plate")
+    trainer.add_argument("--floating", type=int, default=Drawn.floating, help="images of plates")
+    trainer.add_argument("--screens", type=int, default=Drawn.screens, help="images of screens")
     trainer.add_argument("--epochs", type=int, default=18)
     trainer.add_argument("--minutes", type=float, default=math.inf, help="maximum duration")
     trainer.add_argument("--rate", type=float, default=RATE, help="initial learning rate")
