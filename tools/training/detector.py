@@ -82,8 +82,7 @@ class PlateTrainer(DetectionTrainer):
     def get_model(
         self, cfg: Any = None, weights: torch.nn.Module | None = None, verbose: bool = True
     ) -> torch.nn.Module:
-        """Return a one-class network in channels-last order, with ``weights`` or the starting
-        weights."""
+        """Return a one-class network in channels-last order, from ``weights`` or ``start``."""
         model = PlateModel(cfg, nc=self.data["nc"], ch=self.data["channels"], verbose=False)
         if weights is not None:
             model.load(weights)
@@ -103,8 +102,7 @@ class PlateTrainer(DetectionTrainer):
         return super().get_dataloader(*args, **kwargs)
 
     def optimizer_step(self) -> None:
-        """Make a step. The rate decays to the final value even if the time limit ends the
-        training."""
+        """Make a step. Even if the time is limited, the rate decays to the final value."""
         self.step = self.step + 1 if self.step >= 0 else self.start_epoch * len(self.train_loader)
         done = (self.step + 1) / (self.epochs * len(self.train_loader))
         done = min(1.0, max(done, (time.monotonic() - self.began) / 60 / self.minutes))
@@ -114,8 +112,7 @@ class PlateTrainer(DetectionTrainer):
         self.stop: bool = self.stop or done >= 1.0
 
     def validate(self) -> tuple[Any, float]:
-        """Skip validation. ``platestream evaluate`` measures accuracy at the engine's image
-        size."""
+        """Skip validation. ``platestream evaluate`` measures accuracy at the engine's size."""
         return self.metrics, 0.0
 
     def final_eval(self) -> None:

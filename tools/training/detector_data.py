@@ -1,4 +1,4 @@
-"""Creates the detector's training data from photos and completed labels."""
+"""Creates the detector's training data from photos and their completed labels."""
 
 import zlib
 from collections import Counter
@@ -18,7 +18,7 @@ from tools.training.staging import exchange_plates, floating_plates
 from tools.training.writing import add_writing, screen
 
 PLATE_FREE_SHARE = 0.3
-"""Fraction of photos from which a part without plates is added as another photo."""
+"""Fraction of photos from which a part without plates is cut out and added as another photo."""
 
 WRITING_SHARE = 0.5
 """Fraction of parts without plates to which signs, phone numbers and time stamps are added."""
@@ -37,10 +37,10 @@ STEEP_SHARE = 0.2
 """Fraction of photos that are repeated as if seen at a steep angle from the side."""
 
 STEEP_WIDTHS, STEEP_SLOPES = (0.35, 0.75), (0.15, 0.55)
-"""Ranges of the relative width of steep copies, and of their rise or fall per horizontal pixel."""
+"""Ranges of the relative width of steep copies, and of the rise or fall per horizontal pixel."""
 
 FEW_PHOTOS = 300
-"""Number of training photos below which a data set is repeated: large sets have little variety."""
+"""Number of training photos below which a data set is repeated, because large sets vary little."""
 
 PLATE_FREE_MIN_PX = 160
 JPEG_QUALITY = 92
@@ -48,7 +48,7 @@ JPEG_QUALITY = 92
 
 @dataclass(frozen=True)
 class Drawn:
-    """Numbers of rendered images: plates without a car, and screens (buttons, rows, columns)."""
+    """Numbers of rendered images: plates without a car, and screens with buttons and tables."""
 
     floating: int = 400
     screens: int = 300
@@ -65,9 +65,9 @@ def write_dataset(
 ) -> None:
     """Write ``out/images/split`` and ``out/labels/split``, one file per photo.
 
-    In training photos, doubtful plates are blurred. Parts without plates, copies with rendered
+    Doubtful plates in training photos are blurred. Parts without plates, copies with rendered
     plates, copies seen at a steep angle and, for small data sets, plain copies are added. Held-out
-    photos are skipped. Rendered plates without a car and rendered screens come last.
+    photos are skipped. Rendered plates without a car and rendered screens are added last.
     """
     rng = np.random.default_rng(seed)
     sizes = Counter(photo.group for photo in photos)
@@ -99,7 +99,7 @@ def write_dataset(
 
 
 def write_others(others: Path, out: Path) -> None:
-    """Add a folder's JPEG images, which show no plates, to the training photos."""
+    """Add a folder's JPEG images, which must not show plates, to the training photos."""
     for index, path in enumerate(sorted(others.glob("*.jpg"))):
         _write(out, "train", f"other_{index:05d}", read_image(path), ())
 
@@ -128,9 +128,9 @@ def mask(image: Image, boxes: tuple[Box, ...]) -> Image:
 def steep(
     image: Image, boxes: tuple[Box, ...], rng: np.random.Generator
 ) -> tuple[Image, tuple[Box, ...]]:
-    """Return ``image``, narrowed and slanted like a car's front seen from the side, and the boxes.
+    """Return ``image``, narrowed and slanted like the front of a car seen from the side, and boxes.
 
-    The boxes contain the whole slanted plates. In most photos, plates are level.
+    Each box contains a whole slanted plate. The photos themselves mostly show level plates.
     """
     height, width = image.shape[:2]
     narrow = rng.uniform(*STEEP_WIDTHS)

@@ -1,6 +1,6 @@
 """Defines the detector's network for training.
 
-The network has a separate module, because ultralytics' checkpoints refer to the class by module.
+The network is in a separate module, because ultralytics' checkpoints contain the module's name.
 """
 
 from functools import partial
@@ -24,13 +24,13 @@ and took 42 % of the network's arithmetic. With 32, the network takes four fifth
 
 ACTIVATION = "torch.nn.Hardswish()"
 """Hardswish is close to SiLU, with which the starting weights were trained, but has no exponential.
-It is one operation instead of two, so that runtimes can also fuse it with 8-bit convolutions."""
+As a single operation, Hardswish can be fused with 8-bit convolutions."""
 
 
 class PlateModel(DetectionModel):
-    """YOLOv5's body with a narrow head and a cheap activation.
+    """The network: YOLOv5's body with a narrow head and a cheap activation function.
 
-    Computes in bfloat16 (2x faster on CPUs that support it), and the loss in float32.
+    The network uses bfloat16 (2x faster on CPUs that support bfloat16), but the loss float32.
     """
 
     def __init__(
@@ -47,7 +47,7 @@ class PlateModel(DetectionModel):
         head.bias_init()
 
     def predict(self, x: torch.Tensor, *args: Any, **kwargs: Any) -> Any:
-        """Predict like ultralytics' method, with float32 results."""
+        """Predict as ultralytics does, but return float32 results."""
         with torch.autocast("cpu", torch.bfloat16, enabled=x.device.type == "cpu"):
             found = super().predict(x, *args, **kwargs)
         return _float32(found)
@@ -58,11 +58,11 @@ def load_exported(model: PlateModel, path: Path, images: torch.Tensor) -> None:
     """Load the weights from an ONNX file of this network, for further training.
 
     In the file, each normalisation is fused with the preceding convolution. The normalisation is
-    recovered with the mean and variance of ``images`` (N×3×H×W, RGB, 0–1) at that position, so that
-    the network computes the same results as the file.
+    recovered from the mean and variance that ``images`` (N×3×H×W, RGB, 0–1) have at that position,
+    so that the network computes the same results as the file.
 
     Raises:
-        ValueError, KeyError: the file contains another network, or the weights have 8 bits.
+        ValueError, KeyError: the file contains another network, or has 8-bit weights.
     """
     arrays = {
         tensor.name.removesuffix(HALF): torch.from_numpy(
@@ -87,7 +87,7 @@ def load_exported(model: PlateModel, path: Path, images: torch.Tensor) -> None:
 
 
 def _take_out(bias: torch.Tensor, norm: nn.BatchNorm2d, inputs: tuple[torch.Tensor]) -> None:
-    """Set a normalisation so that the output is the sum of the inputs and ``bias``."""
+    """Set a normalisation so that its output is the sum of its input and ``bias``."""
     values = inputs[0].float()
     mean, variance = values.mean((0, 2, 3)), values.var((0, 2, 3))
     norm.running_mean.copy_(mean)

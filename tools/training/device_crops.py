@@ -1,7 +1,7 @@
-"""Augments crops of plates on the training device, a batch at a time.
+"""Augments crops of plates on the training device, batch by batch.
 
-A CPU augments about 70 crops per second, and a GPU thousands. Images are N×3×H×W float32 RGB, 0 to
-255. Random numbers come from a generator on the device.
+A CPU augments about 70 crops per second, and a GPU augments thousands. Images are N×3×H×W float32
+values (RGB, 0 to 255). Random numbers come from a generator on the device.
 """
 
 import math
@@ -67,7 +67,7 @@ def canvas(sample: Sample) -> Image:
 
 @dataclass(frozen=True)
 class Canvases:
-    """N×H×W×3 bytes on the device, and the width and height of each plate in its photo."""
+    """Canvases as N×H×W×3 bytes on the device, and each plate's width and height in the photo."""
 
     images: torch.Tensor
     widths_px: torch.Tensor
@@ -76,7 +76,8 @@ class Canvases:
     def changed(
         self, chosen: torch.Tensor, size: tuple[int, int], generator: torch.Generator
     ) -> torch.Tensor:
-        """Return N×H×W×3 bytes of ``size`` (width, height), as if from other cameras and light."""
+        """Return crops (N×H×W×3 bytes) of ``size`` (width, height), as from other cameras and
+        light."""
         change = _Change(self.images.device, generator)
         pixels = torch.stack([self.widths_px[chosen], self.heights_px[chosen]], -1)
         crops = change.warped(self.images[chosen], pixels, size)
@@ -103,7 +104,7 @@ class _Change:
     def warped(
         self, canvases: torch.Tensor, pixels: torch.Tensor, size: tuple[int, int]
     ) -> torch.Tensor:
-        """Return crops like a detector's, slightly rotated and bent."""
+        """Return crops with the deviations of a detector's boxes, slightly rotated and bent."""
         count = len(canvases)
         moves = self._normal(count, 4).clamp(-2, 2) * _JITTER
         low, high = moves[:, :2], 1 + moves[:, 2:]
@@ -131,7 +132,7 @@ class _Change:
         return cut.clamp(0, 255)
 
     def coarser(self, crops: torch.Tensor, pixels: torch.Tensor) -> torch.Tensor:
-        """Reduce some crops to the resolution of a plate with few pixels."""
+        """Reduce some crops to the resolution of a plate that is only a few pixels wide."""
         changed, (height, width) = crops.clone(), crops.shape[2:]
         for part in self._some(len(crops), COARSE_SHARE).chunk(_COARSE_GROUPS):
             if not len(part):
@@ -150,7 +151,7 @@ class _Change:
         return changed
 
     def other_light(self, crops: torch.Tensor) -> torch.Tensor:
-        """Change contrast, brightness and colours. Make some crops pale and some grey."""
+        """Change contrast, brightness and colours of crops. Make some crops pale and some grey."""
         count = len(crops)
 
         def where(share: float, changed: torch.Tensor, crops: torch.Tensor) -> torch.Tensor:
@@ -184,7 +185,7 @@ class _Change:
 
 
 def blurred(images: torch.Tensor, sigmas: torch.Tensor, side: int) -> torch.Tensor:
-    """Return the images, each blurred with a different Gaussian over ``side`` pixels."""
+    """Return the images, each blurred with its own Gaussian kernel of ``side`` pixels."""
     if not len(images):
         return images
     count, channels, height, width = images.shape
@@ -236,7 +237,7 @@ def _rounded_blocks(plane: torch.Tensor, steps: torch.Tensor) -> torch.Tensor:
 
 
 def _homographies(square: torch.Tensor, corners: torch.Tensor) -> torch.Tensor:
-    """Return N×3×3 matrices that map the corners of the unit square to N×4×2 ``corners``."""
+    """Return N×3×3 matrices that map the corners of the unit square to ``corners`` (N×4×2)."""
     count = len(corners)
     known = torch.zeros(count, 8, 8, device=corners.device)
     for k, (x, y) in enumerate(square.tolist()):
@@ -251,7 +252,7 @@ def _homographies(square: torch.Tensor, corners: torch.Tensor) -> torch.Tensor:
 
 
 def _through(matrices: torch.Tensor, size: tuple[int, int]) -> torch.Tensor:
-    """Return N×H×W×2 positions of a crop's pixels, in units of the box."""
+    """Return the positions of the crops' pixels (N×H×W×2), in units of the box."""
     width, height = size
     device = matrices.device
     down = (torch.arange(height, device=device) + 0.5) / height

@@ -13,10 +13,10 @@ from tools.training.photos import Image, as_image
 
 FADED_SHARE, PICTURE_SHARE, MARK_SHARE, STICKER_SHARE, FRAME_SHARE = 0.5, 0.45, 0.45, 0.55, 0.4
 STACKED_SHARE = 0.35
-"""Fractions of plates with each decoration (for stacked letters, of plates with enough space)."""
+"""Fractions of plates with each decoration (stacked letters: of plates with enough space)."""
 
 STACKED_ROOM = 0.13
-"""Free space next to the number that stacked letters need, as a fraction of the width."""
+"""Free space next to the number that stacked letters need, as a fraction of the plate's width."""
 
 _CORNERS = ((0.09, 0.14), (0.91, 0.14), (0.09, 0.86), (0.91, 0.86))
 _MONTHS = ("JAN", "MAR", "APR", "MAY", "JUN", "AUG", "OCT", "NOV", "08", "25", "99", "17")
@@ -26,10 +26,10 @@ _FONT = cv2.FONT_HERSHEY_DUPLEX
 
 
 def dressed(front: Image, gap: float | None, rng: np.random.Generator, room: float = 0.0) -> Image:
-    """Return the front of a plate (RGB) with decorations of US plates.
+    """Return the front of a plate (RGB) with random decorations, as on US plates.
 
-    ``gap`` is the position of a gap for a symbol in the number, as a fraction of the width, or None
-    if there is no gap. ``room`` is the fraction of the width that is free on either side.
+    ``gap`` is the position of a gap in the number for a symbol, as a fraction of the width, or None
+    if there is no gap. ``room`` is the free fraction of the width on each side.
     """
     front = front.copy()
     if rng.random() < FADED_SHARE:

@@ -1,9 +1,9 @@
-"""Completes labels: most photos have one boxed plate, but may show more plates.
+"""Completes the labels of photos, most of which have one labelled plate but may show more.
 
 A published detector (the teacher) processes every photo. Unlabelled detections with a high score
-become labels. Low-scoring detections are masked, so that they are neither plates nor background.
-``python -m tools.training.labels --photos DIR --teacher FILE.onnx --out labels.jsonl``. Without a
-teacher, the existing boxes are used.
+become labels. Detections with a low score are masked, so that they are neither plates nor
+background. ``python -m tools.training.labels --photos DIR --teacher FILE.onnx --out labels.jsonl``.
+Without a teacher, the existing boxes are used.
 """
 
 import argparse
@@ -19,14 +19,14 @@ from recognition.types import Box, Detection, iou
 from tools.training.photos import load_photos
 
 SURE, UNSURE = 0.5, 0.08
-"""Minimum teacher scores at which an unlabelled detection becomes a label, or is masked."""
+"""Minimum teacher scores for an unlabelled detection to become a label, and to be masked."""
 
 SAME_PLATE_IOU = 0.25
 
 
 @dataclass(frozen=True)
 class Labels:
-    """The labels of a photo. ``plates`` are boxes of plates, and ``masked`` boxes are blurred."""
+    """The labels of a photo. ``plates`` are boxes of plates. ``masked`` boxes must be blurred."""
 
     photo: str
     plates: tuple[Box, ...]
@@ -34,7 +34,7 @@ class Labels:
 
 
 def complete(photo: Photo, finds: list[Detection]) -> Labels:
-    """Return the photo's boxes, and the additional boxes that the teacher found."""
+    """Return a photo's boxes, and the additional boxes that the teacher found."""
     own = tuple(p.box for p in photo.plates)
     other = [f for f in finds if not any(_same(f.box, box) for box in own)]
     sure = tuple(f.box for f in other if f.score >= SURE and not photo.exhaustive)
@@ -43,7 +43,7 @@ def complete(photo: Photo, finds: list[Detection]) -> Labels:
 
 
 def load_labels(path: Path) -> dict[str, Labels]:
-    """Return the labels by photo name."""
+    """Return the labels in a file by photo name."""
     rows = [json.loads(line) for line in path.read_text().splitlines()]
     return {
         row["photo"]: Labels(
@@ -78,7 +78,7 @@ def finds_of(teacher: Detector, photo: Photo) -> list[Detection]:
 
 
 def main() -> None:
-    """Write one line of labels per photo of both splits. Photos already in the file are skipped."""
+    """Write a line of labels for each photo of both splits that is not in the file yet."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--photos", type=Path, required=True)
     parser.add_argument("--teacher", type=Path, help="ONNX detector (recognition/models)")
@@ -93,7 +93,7 @@ def main() -> None:
         args.out.write_text(whole + "\n" if whole else "")
         done = set(load_labels(args.out))
         if any(json.loads(line).get("teacher") != name for line in whole.splitlines()):
-            parser.error(f"{args.out} was created with another teacher")
+            parser.error(f"{args.out} was created with another teacher; choose another --out")
     photos = load_photos(args.photos, "train") + load_photos(args.photos, "val")
     with args.out.open("a") as out:
         for photo in photos:

@@ -1,8 +1,8 @@
-"""Creates random plate layouts for the reader, with the patterns and styles of many countries.
+"""Creates random plate layouts for the reader, in the patterns and styles of many countries.
 
-The images of ``tools.synthetic`` are published and show no real numbers. The layouts here are only
-for training. They use all letters that a country uses, including O, I and Q, so that the reader
-learns whether a position of a pattern can contain O or 0. Some layouts are custom plates.
+The layouts of ``tools.synthetic`` are for published images, without real numbers. These layouts are
+only for training. They use all letters that a country uses, including O, I and Q, so that the
+reader learns whether a position of a pattern can contain O or 0. Some layouts are custom plates.
 """
 
 from dataclasses import dataclass
@@ -31,11 +31,11 @@ _YELLOW: Colour = (30, 190, 240)
 
 @dataclass(frozen=True)
 class Country:
-    """Patterns and style of a country's plates.
+    """The patterns and the style of a country's plates.
 
     In a pattern, each letter represents a character (``L`` any letter, ``B`` with D, I, O and Q
     four times as often, ``N`` without O and I, ``C`` without vowels, ``D`` a digit, ``X`` a letter
-    or digit), and a space represents a gap. ``share`` is the country's relative frequency.
+    or digit), and a space represents a gap. ``share`` is the country's relative weight.
     """
 
     share: float
@@ -69,7 +69,7 @@ BRAZIL = Country(
     ("SP SAO PAULO", "RJ RIO", "MG BELO HORIZONTE", "PR CURITIBA"), ("",), 0.25,
     (Face.BOX_STROKE, Face.BOX_STROKE, Face.BOX_STROKE, Face.ROAD_NARROW),
 )  # fmt: skip
-"""Brazil until 2018. The O is nearly a box, and differs from the D only on the left."""
+"""Brazil until 2018. The O is nearly a box, and differs from the D only on the left side."""
 
 COUNTRIES: tuple[Country, ...] = (
     Country(
@@ -144,11 +144,11 @@ _SHARES = np.array([c.share for c in COUNTRIES]) / sum(c.share for c in COUNTRIE
 _LIGHT: Colour = (238, 240, 240)
 _DARK_BELOW = 110.0
 _EDGE_MM = 26.0
-"""Horizontal space on each side, for margins and a possible band."""
+"""Horizontal space (mm) on each side of the number, for margins and a possible band."""
 
 
 def random_layout(rng: np.random.Generator, country: Country | None = None) -> Layout:
-    """Return a random layout of a country, by default of a random country."""
+    """Return a random layout of a country. Without ``country``, choose a random country."""
     if country is None:
         country = COUNTRIES[int(rng.choice(len(COUNTRIES), p=_SHARES))]
     groups = tuple(map(_group, _pick(country.patterns, rng).split()))
@@ -186,7 +186,7 @@ def _lettering(
     band: Band,
     rng: np.random.Generator,
 ) -> Lettering:
-    """Return lettering that fills the plate like a real number. Wide numbers are compressed."""
+    """Return lettering with which a number fills the plate. Wide numbers are compressed."""
     free = size[1] - (54 if band is Band.STATE else 34 if band is Band.MERCOSUR else 0)
     height = free / len(rows) * rng.uniform(0.66, 0.82)
     places = max(sum(map(len, row)) + 0.5 * len(row) for row in rows)

@@ -1,8 +1,8 @@
-"""Splits images without plates: half train the detector, and half measure the detector's errors.
+"""Splits images without plates: half train the detector, and half measure detection errors.
 
-``python -m tools.training.other_pictures --others DIR --out DIR`` writes the images of the training
-half on which the configured detector finds something. ``--out`` must not exist, and is created only
-when all images are written.
+``python -m tools.training.other_pictures --others DIR --out DIR`` writes those images of the
+training half in which the configured detector finds something. ``--out`` must not exist, and is
+created only when all images are written.
 """
 
 import argparse
@@ -23,14 +23,14 @@ from recognition.settings import RecognizerSettings
 from recognition.types import BgrImage
 
 LEAST_SCORE, LARGEST_PX = 0.05, 960
-"""Minimum score of a detection, and the longer side of the written images."""
+"""Minimum score of a detection, and length of the longer side of written images."""
 
 LEAST_PX, MAX_A_FOLDER = 100, 800
-"""Minimum length of the shorter side of an image, and the maximum number of images per folder."""
+"""Minimum length of the shorter side of an image, and maximum number of images per subfolder."""
 
 
 class Half(IntEnum):
-    """Every second image, starting with the first or the second image.
+    """Which half of the images: every second image, starting with the first or the second.
 
     The selection depends on all images in the folder, so the folder must not change between the
     detector's training and the fit of the plate probability.
@@ -68,7 +68,7 @@ def pictures(folder: Path) -> Iterator[BgrImage]:
 
 
 def write_found(folder: Path, detector: Detector, out: Path) -> int:
-    """Write the images on which the detector finds something, as JPEG. Return the number of images.
+    """Write the images in which the detector finds something as JPEG. Return the number of images.
 
     The folder gets its final name at the end, so an interrupted run starts from scratch.
     """
@@ -91,13 +91,13 @@ def _shuffled(path: Path) -> bytes:
 
 
 def main() -> None:
-    """Run the command line."""
+    """Write the training half of the images in the arguments."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--others", type=Path, required=True, help="images without a plate")
     parser.add_argument("--out", type=Path, required=True)
     args = parser.parse_args()
     if args.out.exists():
-        parser.error(f"{args.out} already exists")
+        parser.error(f"{args.out} already exists; delete it or choose another --out")
     settings = RecognizerSettings.model_validate({"recognition_detection_threshold": LEAST_SCORE})
     print(f"{write_found(args.others, Detector.load(settings), args.out)} images")
 

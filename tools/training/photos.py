@@ -10,21 +10,21 @@ import numpy.typing as npt
 from recognition.evaluation.photos import Photo, load_photo_file
 
 Image = npt.NDArray[np.uint8]
-"""H×W×3, uint8, RGB."""
+"""An image as H×W×3 values of type uint8, in RGB order."""
 
 
 def load_photos(folder: Path, split: str) -> list[Photo]:
-    """Return the photos of a split (``train`` or ``val``) of ``scenes.jsonl``, in order."""
+    """Return the photos of a split (``train`` or ``val``) in the order of ``scenes.jsonl``."""
     return load_photo_file(folder / "scenes.jsonl", split)
 
 
 def as_image(values: npt.NDArray[Any]) -> Image:
-    """Return values from 0 to 255 as uint8. OpenCV's types do not specify the return type."""
+    """Return values from 0 to 255 as uint8. OpenCV's type annotations do not specify the type."""
     return np.asarray(values, dtype=np.uint8)
 
 
 def read_image(path: Path) -> Image:
-    """Return an image file as H×W×3 uint8 RGB.
+    """Return the image in a file.
 
     Raises:
         OSError: the file cannot be decoded.
