@@ -1,9 +1,8 @@
 """Finds an account's most frequent plates in a time range, exactly, for any number of rows.
 
 The most frequent plates of thirty days are counted periodically and stored as a rank, with an upper
-bound for all other plates. A call adds newer rows and subtracts rows before the range. If a plate's
-position then remains uncertain, because of late rows or an erasure, only this plate is counted
-again.
+bound for all other plates. A call adds newer rows and subtracts rows before the range. If late rows
+or an erasure leave a plate's position uncertain, only this plate is counted again.
 """
 
 import asyncio

@@ -35,10 +35,9 @@ RTSP_SERVER_PACKAGES = (
     *("gstreamer1.0-plugins-" + kind for kind in ("base", "good", "bad", "ugly")),
 )
 LEVELS = ("service", "run", "python", "test", "jar-sums")
-# Programs that the tests start, and for each the package to install if no alternative is found.
-# Debian starts the MQTT broker and pgbouncer as system services (127.0.0.1:1883 and 6432), which
-# the tests do not use. redis-tools also contains the Redis server, because redis-check-rdb is the
-# same file.
+# Programs that the tests start, and the package to install if no alternative is found. Debian
+# starts the MQTT broker and pgbouncer as system services (127.0.0.1:1883 and 6432), which the tests
+# do not use. redis-tools contains the server too: redis-check-rdb is the same file.
 TEST_PROGRAMS = {
     "Redis or Valkey": (("valkey-server", "redis-server", "redis-check-rdb"), "redis-tools"),
     "the MQTT broker Mosquitto": (("mosquitto",), "mosquitto"),

@@ -44,8 +44,7 @@ DEMO_TRUTH: Final = DEMO_CLIP.with_suffix(".json")
 def demo_camera(folder: Path | None) -> WantedCamera | None:
     """Return the camera that plays the demo clip, for a stack without other cameras.
 
-    ``folder`` is the folder of camera files. If ``folder`` is None, files cannot be cameras, and
-    None is returned.
+    ``folder`` is the folder of camera files. If it is None, no file can be a camera; return None.
 
     Raises:
         StartError: the clip cannot be copied to the folder.

@@ -1,7 +1,7 @@
 """Generates the Grafana dashboards in deploy/monitoring/grafana from the metric catalogue.
 
-Each metric has a panel, grouped by label: the rate of a counter, the sum or maximum of a gauge, or
-the median and 95th percentile of a histogram. The panel has the metric's description.
+Each metric has a panel with the metric's description, grouped by label: the rate of a counter, the
+sum or maximum of a gauge, or the median and 95th percentile of a histogram.
 """
 
 import json
@@ -51,8 +51,7 @@ _MACHINE: Final = {
 class Dashboard:
     """A dashboard of the metrics whose names start with one of the texts in ``begins``.
 
-    If ``is_of_a_camera``, the dashboard shows only metrics with a camera label, otherwise all
-    others.
+    If ``is_of_a_camera``, only metrics with a camera label are shown, otherwise all others.
     """
 
     uid: str

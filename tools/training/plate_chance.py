@@ -2,8 +2,8 @@
 
     python -m tools.training.plate_chance --photos DIR --labels labels.jsonl --others DIR
 
-Signs, adverts and buttons are sometimes detected, and read with the same confidence as plates. The
-engine runs with a low detection threshold, so that uncertain detections count too. The positives
+Signs, adverts and buttons are sometimes detected, and then read as confidently as plates. The
+engine runs with a low detection threshold, so that uncertain detections are included. The positives
 are plates in photos with a plate held out from the readers: unchanged, small, close and rotated.
 The negatives are detections on training photos that overlap neither a label nor a doubtful plate,
 and all detections on images without plates on which the detector was not trained
@@ -37,7 +37,7 @@ from tools.training.photos import as_image, load_photos
 from tools.training.reader_data import is_held_out
 
 MEETS_IOU, IS_IOU = 0.1, 0.3
-"""IoU below which boxes are separate, and IoU from which boxes are of the same plate."""
+"""IoU below which two boxes are separate, and IoU from which two boxes are of the same plate."""
 
 OTHERS_COUNT = 0.5
 """Weight of all detections next to plates, and of all detections on images without plates, relative
@@ -45,13 +45,13 @@ to the views of plates. A higher weight means fewer false plates, but a lower co
 plates (HISTORY.md). Also, some detections next to plates are unlabelled plates."""
 
 LEAST_SCORE, LEAST_CHARACTERS = 0.02, 2
-"""These are below the default thresholds, because settings can lower thresholds."""
+"""Limits below the default thresholds, because settings can lower the thresholds."""
 
 RIDGE = 0.3
-"""Keeps the weights of rare features, such as texts of three characters, near 0."""
+"""Ridge penalty, which keeps the weights of rare features (texts of three characters) near 0."""
 
 SMALLER, AROUND, DEGREES = (0.4, 0.7), (0.03, 0.08, 0.15, 0.3, 0.5, 1.0), 8.0
-"""Views: relative sizes, margins as fractions of the plate's width, and rotation in degrees."""
+"""Size range, margins (fractions of the plate's width) and rotation (degrees) of the views."""
 
 
 class View(NamedTuple):
@@ -70,12 +70,12 @@ class Row(NamedTuple):
 
 
 class FeatureFinder:
-    """The engine without the fitted plate probability."""
+    """Finds the features of detections with an engine that has no fitted plate probability."""
 
     def __init__(self, settings: RecognizerSettings) -> None:
         """Load the configured models."""
         detector = Detector.load(settings)
-        detector.plate_probability_card = None  # the new fit must not depend on the last fit
+        detector.plate_probability_card = None  # the new fit must not depend on the previous fit
         self._reader = Reader.load(settings)
         self._engine = Recognizer(settings, (detector, self._reader))
 
@@ -108,7 +108,7 @@ def views(image: BgrImage, plates: tuple[Box, ...], rng: np.random.Generator) ->
 def of_plates(
     photo: Photo, finder: FeatureFinder, rng: np.random.Generator
 ) -> list[list[PlateFeatures]]:
-    """Return the detections of a photo's plates in each view, if a plate is held out."""
+    """Return the detections of plates in each view of a photo with a held-out plate."""
     certain = [p.text for p in photo.plates if p.text and not p.uncertain]
     if not any(map(is_held_out, certain)):
         return []
@@ -124,19 +124,19 @@ def of_plates(
 
 
 def of_no_plates(photo: Photo, labels: Labels, finder: FeatureFinder) -> list[PlateFeatures]:
-    """Return the detections on a photo that are not plates."""
+    """Return the detections in a photo that are not plates."""
     perhaps = labels.plates + labels.masked
     found = finder.finds(decode_image(photo.path.read_bytes()))
     return [s for box, s in found if not any(iou(box, one) > MEETS_IOU for one in perhaps)]
 
 
 def counted(found: list[list[PlateFeatures]], are_plates: bool, weight: float) -> list[Row]:
-    """Return the detections on images as rows of the same kind and weight."""
+    """Return the detections in images as rows with the same label and weight."""
     return [Row(signs, are_plates, weight) for picture in found for signs in picture]
 
 
 def fitted(rows: list[Row]) -> PlateProbabilityCard:
-    """Return the maximum-likelihood weights."""
+    """Return the card with the maximum-likelihood weights."""
     features = np.array([feature_vector(row.signs) for row in rows])
     start = np.zeros(features.shape[1])
     counts = np.array([row.weight for row in rows])
@@ -147,7 +147,7 @@ def fitted(rows: list[Row]) -> PlateProbabilityCard:
 
 
 def main() -> None:
-    """Run the command line."""
+    """Fit the probability and write it to the card of the configured detector."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--photos", type=Path, required=True)
     parser.add_argument("--labels", type=Path, required=True)

@@ -2,9 +2,9 @@
 
     python -m tools.training.plate_rows --photos DIR
 
-``plate_rows.jsonl`` contains manual labels of plates less than 2.4 times as wide as high: a photo,
-the index of the plate and the number of rows. Plates in training photos are used for training, each
-with four additional, slightly moved boxes. Results for the plates in ``val`` are printed.
+``plate_rows.jsonl`` contains manual labels of plates less than 2.4 times as wide as high: photo,
+index of the plate and number of rows. The classifier is trained with the plates in training photos,
+each with four additional, slightly moved boxes, and tested with the plates in ``val``.
 """
 
 import argparse
@@ -32,7 +32,7 @@ LABELS = Path(__file__).with_suffix(".jsonl")
 WIDEST, LEAST_WIDTH_PX = 2.4, 30.0
 JITTERED, JITTER = 4, (-0.04, 0.06)
 RIDGE = 0.01
-"""Ridge relative to the mean loss. Values from 0.003 to 0.03 cause 3 to 7 errors on ``val``."""
+"""Ridge penalty relative to the mean loss. With 0.003 to 0.03, ``val`` has 3 to 7 errors."""
 
 
 class Seen(NamedTuple):
@@ -44,7 +44,7 @@ class Seen(NamedTuple):
 
 
 def seen_plates(photos: dict[str, Photo]) -> Iterator[Seen]:
-    """Yield the labelled plates in ``photos``."""
+    """Yield the plates with manual labels in ``photos``."""
     for line in LABELS.read_text().splitlines():
         row = json.loads(line)
         if photo := photos.get(row["image"]):
@@ -54,7 +54,7 @@ def seen_plates(photos: dict[str, Photo]) -> Iterator[Seen]:
 
 
 def fitted(plates: list[Seen], rng: np.random.Generator) -> RowClassifierCard:
-    """Return the weights that classify ``plates`` best."""
+    """Return the model card with the weights that classify ``plates`` best."""
     rows, two = [], []
     for plate in plates:
         boxes = [plate.box, *(_beside(plate.box, rng) for _ in range(JITTERED))]
@@ -77,7 +77,7 @@ def fitted(plates: list[Seen], rng: np.random.Generator) -> RowClassifierCard:
 
 
 def main() -> None:
-    """Run the command line."""
+    """Fit the classifier, print the results on ``val``, and write the model card."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--photos", type=Path, required=True)
     args = parser.parse_args()

@@ -1,13 +1,13 @@
-"""Quantises a detector's convolutions to 8 bits, for half the time of 16 bits or a quarter of f32.
+"""Quantises a detector's convolutions to 8 bits: half the time of 16 bits, a quarter of 32 bits.
 
 Only the inputs of convolutions are quantised. Outputs are not quantised, so that a runtime can fuse
 the activation with the convolution, and boxes (hundreds of pixels) and scores (0-1) never share a
 scale. An early checkpoint found 387 of 471 plates with floats, 380 with this method, and 238 with
 NNCF's defaults, which also quantise the outputs.
 
-The input of the file is the decoded image, whose pixels already have 8 bits.
+The network's input is the decoded image, whose pixels already have 8 bits.
 
-The file for GPUs uses floats, with weights that are stored in 16 bits, as in checkpoints.
+The file for GPUs uses floats. The weights are stored in 16 bits, as in checkpoints.
 """
 
 import random
@@ -38,16 +38,16 @@ HALF = ".half"
 """Name suffix of weights that are stored in 16 bits."""
 
 SMALLEST = 256
-"""Minimum number of tensor elements for which a cast is worthwhile."""
+"""Minimum number of elements for which storing a tensor in 16 bits is worthwhile."""
 
 CALIBRATION_PHOTOS = 100
 CALIBRATION_PX = 640
 
 PIXEL_SCALE = 1 / 255
-"""Scale of the first convolution's input: a step of the 8-bit input is a step of a pixel value."""
+"""Scale of the first convolution's input: one step of the 8-bit input is one step of a pixel."""
 
 WITHOUT = "dfl"
-"""Name part of operations that are not quantised, which turn distributions into distances."""
+"""Name part of operations that turn distributions into distances, which are not quantised."""
 
 
 class _Photos(CalibrationDataReader):
@@ -69,8 +69,8 @@ class _Photos(CalibrationDataReader):
 def quantise(source: Path, out: Path, photos: list[Photo], seed: int) -> None:
     """Write ``source`` to ``out`` with 8-bit convolutions, calibrated with ``photos``.
 
-    ``source`` is an ultralytics export with 32-bit floats and without a card. Weights use 7 bits,
-    because CPUs without VNNI add two products in 16 bits, which would overflow.
+    ``source`` is an ultralytics export with 32-bit floats and without a card. Weights get only 7
+    bits, because CPUs without VNNI add two products in 16 bits, which would overflow.
     """
     chosen = random.Random(seed).sample(photos, min(CALIBRATION_PHOTOS, len(photos)))
     graph = onnx.load(source).graph
@@ -103,8 +103,8 @@ def take_pictures(model: onnx.ModelProto) -> None:
     """Change the input of an 8-bit detector to decoded images: uint8, N×H×W×3, BGR.
 
     The previous input was floats (N×3×H×W, RGB, pixel ÷ 255), which the graph quantised to 8 bits,
-    that is, back to the pixels. The results do not change (measured), and a 768x448 px image takes
-    16.5 ms instead of 18 ms.
+    that is, back to the pixel values. The results do not change (measured), and a 768x448 px image
+    takes 16.5 ms instead of 18 ms.
     """
     graph = model.graph
     makers = {output: node for node in graph.node for output in node.output}
@@ -155,7 +155,7 @@ def halve(source: Path, out: Path) -> None:
 def save_plain(model: onnx.ModelProto, out: Path) -> None:
     """Check and write ``model`` without the producer's metadata, which the card replaces."""
     model.producer_name, model.producer_version, model.doc_string = "platestream", "", ""
-    del model.metadata_props[:]  # these contain paths of the machine
-    del model.graph.value_info[:]  # runtimes infer the sizes; their number differs between runs
+    del model.metadata_props[:]  # the properties contain paths of this machine
+    del model.graph.value_info[:]  # runtimes infer the sizes, which differ between exports
     onnx.checker.check_model(model, full_check=True)
     onnx.save(model, out)

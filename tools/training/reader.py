@@ -1,9 +1,9 @@
-"""Trains the plate reader on a GPU, which also augments the crops, in a few minutes.
+"""Trains the plate reader in a few minutes on a GPU, which also augments the crops.
 
 ``python -m tools.training.reader --photos DIR --more DIR --start FILE.onnx --card
 FILE.json --out FILE.onnx`` trains on photographed plates, on the same plates with swapped
-characters (``swapped_characters``) and on rendered plates. It writes the mean weights of the last
-steps, and prints the results on held-out plates during training.
+characters (``swapped_characters``) and on rendered plates. The command writes the mean weights of
+the last steps. During training, it prints the results on held-out plates.
 """
 
 import argparse
@@ -47,7 +47,7 @@ WARM_UP_STEPS, LOSS_EVERY, CHECKS = 60, 20, 4
 LABEL_SMOOTHING = 0.04
 REGION_WEIGHT = 0.3
 TAUGHT_PART = 4
-"""The starting network computes the regions of one in ``TAUGHT_PART`` crops of each batch."""
+"""The starting network labels the regions of one in ``TAUGHT_PART`` crops of each batch."""
 
 VAL_JITTER = (0.0, 0.03, 0.03)
 """Standard deviations of box movements in validation. Each plate is read once with each value."""
@@ -79,11 +79,11 @@ class ReaderFormat:
 
 
 Batch = tuple[torch.Tensor, torch.Tensor, torch.Tensor]
-"""N×H×W×3 bytes, N×slots classes, and the crops whose labels also use 0 for O."""
+"""Crops (N×H×W×3 bytes), classes (N×slots), and which crops have labels that use 0 also for O."""
 
 
 class Shares(NamedTuple):
-    """Fractions of rendered crops, and of photographed crops whose characters may be swapped."""
+    """Fractions of rendered crops, and of photographed crops that may have swapped characters."""
 
     drawn: float
     swapped: float
@@ -91,7 +91,7 @@ class Shares(NamedTuple):
 
 @dataclass(frozen=True)
 class Learnt:
-    """Training samples: groups of a plate and its swapped variants, and rendered plates."""
+    """The training samples: groups of a plate and its swapped variants, and rendered plates."""
 
     groups: list[list[Sample]]
     drawn: list[Sample]
@@ -110,7 +110,7 @@ class Learnt:
         return sampling_weights([group[0] for group in self.groups])
 
     def draw(self, count: int, shares: Shares, rng: np.random.Generator) -> Places:
-        """Return the indexes in ``samples`` of a random batch."""
+        """Return the indexes in ``samples`` that make up a random batch."""
         sizes = self._sizes
         group = rng.choice(len(sizes), count, p=self._weights)
         may_be_swapped = rng.random(count) < shares.swapped
@@ -122,7 +122,7 @@ class Learnt:
 
 
 def gather(args: argparse.Namespace, slots: int) -> Learnt:
-    """Return the training plates. Swapping and rendering use all CPUs."""
+    """Return the training plates, after swapping characters and rendering plates on all CPUs."""
     photos = load_samples(args.photos, "train", slots, lone=True)
     photos = [one for one in photos if not one.held_out]
     photos += more_samples(args.more, slots, held_out=False)
@@ -147,7 +147,7 @@ def _draw(slots: int, seed: int, part: int) -> list[Sample]:
 
 
 def _swap_all(swaps: int, seed: int, samples: list[Sample]) -> list[list[Sample]]:
-    """Return each sample with up to ``swaps`` variants."""
+    """Return each sample with up to ``swaps`` variants whose characters are swapped."""
     cv2.setNumThreads(1)
     reader = CtcReader.load(RecognizerSettings.model_validate({}))
     return [[sample, *_swap(sample, reader, swaps, seed)] for sample in samples]
@@ -165,7 +165,7 @@ def _swap(sample: Sample, reader: CtcReader | None, swaps: int, seed: int) -> It
 
 
 def texts_of(slots: torch.Tensor, shape: ReaderFormat) -> list[str]:
-    """Return the text of each row of N×slots×characters probabilities."""
+    """Return N texts for N×slots×characters probabilities."""
     best = slots.argmax(-1).tolist()
     return ["".join(shape.alphabet[i] for i in row).replace(shape.pad, "") for row in best]
 
@@ -173,7 +173,7 @@ def texts_of(slots: torch.Tensor, shape: ReaderFormat) -> list[str]:
 def validation_crops(
     samples: list[Sample], shape: ReaderFormat
 ) -> tuple[list[Image], list[Sample]]:
-    """Return the same crops every time, with their samples: each plate once per jitter."""
+    """Return crops with their samples, the same at every call: each plate once per jitter."""
     rng = np.random.default_rng(0)
     crops = [plain_crop(s, shape.margins, j, rng) for j in VAL_JITTER for s in samples]
     return [as_image(cv2.resize(c, shape.size)) for c in crops], samples * len(VAL_JITTER)
@@ -212,7 +212,7 @@ class Run:
     """A network on its device, with the training data."""
 
     def __init__(self, args: argparse.Namespace, shape: ReaderFormat) -> None:
-        """Load, swap and render the plates, then load the network."""
+        """Load and render plates, swap characters, and then load the network."""
         self.args, self.shape = args, shape
         self.device = args.device
         self.learnt = gather(args, shape.slots)
@@ -267,7 +267,7 @@ class Run:
         print(f"{step} steps of {args.batch} crops, {self._read()}", flush=True)
 
     def write(self, out: Path) -> None:
-        """Write the mean weights."""
+        """Write the network with the mean weights to ``out``, and update its card."""
         write_onnx(self.args.start, {name: one.cpu() for name, one in self.average.items()}, out)
 
     def _loss(self, rng: np.random.Generator, generator: torch.Generator) -> torch.Tensor:
@@ -300,18 +300,18 @@ class Run:
 
 
 def main() -> None:
-    """Run the command line."""
+    """Train the reader, and write the ONNX file and the model card."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--photos", type=Path, required=True)
     parser.add_argument("--more", type=Path, help="second folder of crops: `reader_data`")
     parser.add_argument("--start", type=Path, required=True, help="reader to start from, ONNX")
-    parser.add_argument("--card", type=Path, required=True, help="its model card")
+    parser.add_argument("--card", type=Path, required=True, help="model card of --start")
     parser.add_argument("--out", type=Path, required=True, help="ONNX file to write")
     parser.add_argument("--device", default="cuda", help="device name in torch")
     parser.add_argument("--minutes", type=float, default=4.4)
     parser.add_argument("--batch", type=int, default=768)
     parser.add_argument("--rate", type=float, default=4e-4)
-    parser.add_argument("--decay", type=float, default=0.997, help="of the mean of the weights")
+    parser.add_argument("--decay", type=float, default=0.997, help="decay of the mean weights")
     parser.add_argument("--drawn", type=int, default=10240, help="number of rendered plates")
     parser.add_argument("--drawn-share", type=float, default=0.3)
     parser.add_argument("--swaps", type=int, default=5, help="swapped variants of each plate")

@@ -24,22 +24,22 @@ CONTEXT = 0.35
 """Margin around a plate, as a fraction of the plate's size, so that boxes can be moved."""
 
 COARSE_SHARE, COARSE_PX = 0.5, (28, 110)
-"""Fraction of crops with a reduced resolution, and range of the plate width in these, in pixels."""
+"""Fraction of crops with reduced resolution, and range of the plates' width (px) in these crops."""
 
 SENSOR_SHARE, SENSOR_BLUR_PX, JPEG_SHARE, JPEG_QUALITY = 0.5, (0.4, 0.9), 0.5, (60, 80)
 """Fractions of coarse crops with sensor blur and JPEG artefacts, applied at low resolution."""
 
 MARGIN_X, MARGIN_Y = (0.0, 0.06), (0.01, 0.14)
-"""Margins of the crops: ranges around the margins of both crops that the engine uses."""
+"""Ranges of the crops' margins, which contain the margins of both crops that the engine uses."""
 
 PALE_SHARE = 0.15
-"""Fraction of crops whose contrast dirt, glare or haze reduces to between a seventh and a half."""
+"""Fraction of crops whose contrast is reduced to a seventh to a half, as by dirt, glare or haze."""
 
 HOLD_OUT_PERCENT, MORE_HOLD_OUT_PERCENT = 12, 20
-"""Percentages of held-out texts: among photos, and (including the former) in the second folder."""
+"""Percentages of held-out texts: among photos, and (including these texts) in the second folder."""
 
 ALIKE_REGIONS = "us-"
-"""Prefix of the regions whose texts use 0 for both O and 0."""
+"""Prefix of the regions in which texts use 0 for both O and 0."""
 
 WEIGHTS = {"lone": 0.25, "drawn": 0.4}
 """Weights of groups of a single country, which would otherwise dominate the other groups."""
@@ -49,7 +49,7 @@ WEIGHTS = {"lone": 0.25, "drawn": 0.4}
 class Sample:
     """A plate with its surroundings. ``box`` is the plate in pixels of ``image``.
 
-    ``alike``: the label uses 0 for both O and 0, so both readings are correct.
+    If ``alike``, the label uses 0 for both O and 0, so both readings are correct.
     """
 
     image: Image
@@ -60,12 +60,12 @@ class Sample:
 
     @property
     def held_out(self) -> bool:
-        """Whether the plate is held out, which is the same for every photo of the plate."""
+        """Whether the plate is held out. The result is the same for every photo of the plate."""
         return is_held_out(self.text)
 
 
 def is_held_out(text: str) -> bool:
-    """Return whether a training plate with this text is held out from the training of readers."""
+    """Return whether training plates with this text are held out from the training of readers."""
     return zlib.crc32(text.encode()) % 100 < HOLD_OUT_PERCENT
 
 
@@ -90,7 +90,7 @@ def load_samples(folder: Path, split: str, slots: int, lone: bool) -> list[Sampl
 
 
 def whole_crop(image: Image, text: str, group: str, *, alike: bool = False) -> Sample:
-    """Return a sample whose plate fills the whole image."""
+    """Return a sample for a plate that fills the whole image."""
     height, width = image.shape[:2]
     return Sample(image, (0.0, 0.0, float(width), float(height)), text, group, alike)
 
@@ -101,7 +101,7 @@ def load_held_out(folder: Path, slots: int) -> list[Sample]:
 
 
 def more_samples(folder: Path | None, slots: int, *, held_out: bool) -> list[Sample]:
-    """Return training plates, or held-out photographed plates, of at most ``slots`` characters.
+    """Return training plates, or held-out photographed plates, of up to ``slots`` characters.
 
     The list is empty if ``folder`` is None.
     """
@@ -121,7 +121,7 @@ def more_samples(folder: Path | None, slots: int, *, held_out: bool) -> list[Sam
 
 
 def sampling_weights(samples: list[Sample]) -> npt.NDArray[np.float64]:
-    """Return the probability of each sample. Photos of the same plate share most of a weight."""
+    """Return the probability of each sample. A plate with many photos has little extra weight."""
     counts = Counter(s.text for s in samples)
     weights = np.array([WEIGHTS.get(s.group, 1.0) * counts[s.text] ** -0.7 for s in samples])
     return np.asarray(weights / weights.sum())
@@ -130,13 +130,13 @@ def sampling_weights(samples: list[Sample]) -> npt.NDArray[np.float64]:
 def plain_crop(
     sample: Sample, margins: tuple[float, float], jitter: float, rng: np.random.Generator
 ) -> Image:
-    """Return the crop of a box like a detector's, with edges moved by ``jitter``."""
+    """Return the crop of a plate as from a detector, with box edges moved by ``jitter``."""
     height, width = sample.image.shape[:2]
     return cut(sample.image, grown(moved(sample.box, jitter, rng), *margins, width, height))
 
 
 def encode(text: str, alphabet: str, pad: str, slots: int) -> npt.NDArray[np.int64]:
-    """Return the class of each slot for ``text``, padded at the end."""
+    """Return the class of each slot for ``text``, with padding at the end."""
     return np.array([alphabet.index(c) for c in text.ljust(slots, pad)], dtype=np.int64)
 
 
@@ -150,7 +150,7 @@ def _with_context(image: Image, box: Box, text: str, group: str) -> Sample:
 
 
 def moved(box: Box, jitter: float, rng: np.random.Generator) -> Box:
-    """Return the box with edges moved by ``jitter`` (standard deviation, as a fraction)."""
+    """Return the box with edges moved by ``jitter`` (standard deviation, relative to the size)."""
     width, height = box[2] - box[0], box[3] - box[1]
     d = np.clip(rng.normal(0, 1, 4), -2, 2) * jitter
     return (

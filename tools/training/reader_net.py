@@ -18,7 +18,7 @@ OPSET = 17
 def load_network(path: Path) -> tuple[torch.nn.Module, dict[str, torch.nn.Parameter]]:
     """Return the network in an ONNX file, and the trainable weights by ONNX initialiser name.
 
-    The network maps N×3-channel uint8-valued images to (slot probabilities, region probabilities).
+    The network maps N×3-channel images with values from 0 to 255 to slot and region probabilities.
     """
     model = onnx.load(path)
     network = onnx2torch.convert(model)
@@ -44,7 +44,7 @@ def load_network(path: Path) -> tuple[torch.nn.Module, dict[str, torch.nn.Parame
 
 
 def write_onnx(start: Path, weights: dict[str, torch.Tensor], out: Path) -> None:
-    """Write the graph of ``start`` with its weights replaced by ``weights``."""
+    """Write the graph of ``start`` to a file, with its weights replaced by ``weights``."""
     model = onnx.load(start)
     for initialiser in model.graph.initializer:
         if initialiser.name in weights:
@@ -57,9 +57,9 @@ def write_onnx(start: Path, weights: dict[str, torch.Tensor], out: Path) -> None
 
 
 def with_alike(logs: torch.Tensor, alike: torch.Tensor, zero: int, letter: int) -> torch.Tensor:
-    """Return N×slots×classes log probabilities, with O added to 0 where labels use 0 for both.
+    """Return N×slots×classes log probabilities, with O added to 0 for labels that use 0 for both.
 
-    ``alike`` selects those crops out of N. ``zero`` and ``letter`` are the classes of 0 and O.
+    ``alike`` selects crops with such labels. ``zero`` and ``letter`` are the classes of 0 and O.
     """
     both = torch.logaddexp(logs[..., zero], logs[..., letter])
     merged = logs.clone()

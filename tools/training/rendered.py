@@ -14,20 +14,20 @@ from tools.training.reader_data import CONTEXT, Sample
 PLATE_WIDTH_PX = (70, 260)
 
 TINTED_SHARE = 0.4
-"""Fraction of plates with an uneven background, like the background images of US plates."""
+"""Fraction of plates with an uneven background, as on US plates with background images."""
 
 
 def render_samples(
     count: int, slots: int, seed: int, country: Country | None = None
 ) -> list[Sample]:
-    """Return up to ``count`` plates of a country (default: any) with up to ``slots`` characters."""
+    """Return up to ``count`` plates with up to ``slots`` characters, of one country or any."""
     rng = np.random.default_rng(seed)
     plates = (random_plate(rng, random_layout(rng, country)) for _ in range(count))
     return [mounted(plate, rng) for plate in plates if len(plate.text) <= slots]
 
 
 def mounted(plate: Plate, rng: np.random.Generator) -> Sample:
-    """Return a rendered plate on plain bodywork, 70 to 260 px wide."""
+    """Return a rendered plate, 70 to 260 px wide, on plain bodywork."""
     width = int(rng.uniform(*PLATE_WIDTH_PX))
     height = round(width * plate.image.shape[0] / plate.image.shape[1])
     size = (width, height)
@@ -56,7 +56,7 @@ def _gap(layout: Layout) -> float | None:
 
 
 def _room(layout: Layout) -> float:
-    """Return the free space on each side of a one-row number, as a fraction of plate width."""
+    """Return the free fraction of the plate's width on each side of a one-row number."""
     if len(layout.rows) != 1:
         return 0.0
     return max(0.0, (1 - _number_mm(layout) / layout.width_mm) / 2)
@@ -75,7 +75,7 @@ def _tinted(front: Image, rng: np.random.Generator) -> Image:
 
 
 def _bodywork(width: int, height: int, rng: np.random.Generator) -> Image:
-    """Return a plain, uneven surface of any colour."""
+    """Return an image of a plain but uneven surface of a random colour."""
     colour = rng.uniform(0, 255) + rng.normal(0, 45, 3)
     coarse = colour + rng.normal(0, 30, (3, 3, 1))
     few = np.clip(coarse, 0, 255).astype(np.uint8)

@@ -13,11 +13,11 @@ from tools.training.photos import Image, as_image
 from tools.training.writing import add_writing, triple, two_colours
 
 SMALLEST_PX = 24
-"""Minimum width of replaced plates. The layout of narrower plates is not visible."""
+"""Minimum width of plates to replace, because the layout of narrower plates is not visible."""
 
 GROUND_WIDTH, GROUND_HEIGHT = 640, (360, 641)
 FLOATING_WIDTHS = (40, 280)
-"""Range of the width of plates without a car. All but tall plates in an image have equal widths."""
+"""Range of the width of plates without a car. In an image, only tall plates have other widths."""
 
 MAX_FLOATING = 25
 
@@ -25,7 +25,7 @@ MADE_TO_ORDER_SHARE = 0.12
 """Fraction of rendered plates whose background is much larger than the lettering."""
 
 LARGER_GROUND = (1.1, 2.0), (1.0, 1.7)
-"""Factors for the background's width and height on made-to-order plates."""
+"""Ranges of factors for the background's width and height on made-to-order plates."""
 
 LEAST_CONTRAST = 60
 """Minimum contrast between background and letters of made-to-order plates, in grey levels."""
@@ -43,7 +43,7 @@ class Staged:
 
 
 def exchange_plates(image: Image, plates: tuple[Box, ...], rng: np.random.Generator) -> Staged:
-    """Replace each wide enough plate in a photo with a rendered plate in the photo's light."""
+    """Replace each plate that is wide enough with a rendered plate in the light of the photo."""
     image, boxes = image.copy(), []
     for box in plates:
         wide = box[2] - box[0] >= SMALLEST_PX and box[2] - box[0] < GREATEST_ASPECT * _height(box)
@@ -54,8 +54,8 @@ def exchange_plates(image: Image, plates: tuple[Box, ...], rng: np.random.Genera
 def floating_plates(rng: np.random.Generator) -> Staged:
     """Return rendered plates on a plain background without a car, half of the time with text.
 
-    Some cameras only see bumpers. Also, the car must not be the only feature by which the detector
-    distinguishes plates from signs.
+    Some cameras see only bumpers. In addition, the detector must not rely on the car to distinguish
+    plates from signs.
     """
     height = int(rng.integers(*GROUND_HEIGHT))
     image, boxes = _ground(GROUND_WIDTH, height, rng), []
@@ -81,7 +81,7 @@ def floating_plates(rng: np.random.Generator) -> Staged:
 
 
 def _ground(width: int, height: int, rng: np.random.Generator) -> Image:
-    """Return an uneven surface of any colour, with noise."""
+    """Return an image of an uneven surface of a random colour, with noise."""
     colour = rng.uniform(0, 255) + rng.normal(0, 25, 3)
     few = np.clip(colour + rng.normal(0, rng.uniform(0, 40), (3, 3, 1)), 0, 255).astype(np.uint8)
     smooth = cv2.resize(few, (width, height), interpolation=cv2.INTER_CUBIC).astype(np.float32)
@@ -115,7 +115,7 @@ def _unmarked(gap: Gap) -> Gap:
 
 
 def _colours_apart(rng: np.random.Generator) -> tuple[Colour, Colour]:
-    """Return two colours that also differ in brightness."""
+    """Return two random colours that also differ enough in brightness."""
     while True:
         one, other = two_colours(rng)
         if abs(float(one.max()) - float(other.max())) >= LEAST_CONTRAST:
@@ -149,7 +149,7 @@ def _exchange(image: Image, box: Box, rng: np.random.Generator) -> Box:
 
 
 def _wipe(image: Image, box: Box) -> None:
-    """Blur the old plate, because the new plate may not cover all of it."""
+    """Blur the old plate, because the new plate may not cover the old plate completely."""
     x1, y1, x2, y2 = (max(0, round(v)) for v in box)
     part = image[y1:y2, x1:x2]
     part[:] = cv2.blur(part, (max(3, x2 - x1), max(3, (y2 - y1) // 2)))
@@ -169,7 +169,7 @@ def _corners(box: Box, plate: Plate, rng: np.random.Generator) -> np.ndarray:
 
 
 def _seen(plate: Plate, corners: np.ndarray, size: tuple[int, int]) -> tuple[Image, np.ndarray]:
-    # Halve the image until it is near the final size: warping a much larger image would alias.
+    # Halve the image until it is near the final size, to avoid aliasing in the warped image.
     front, alpha = plate.image[..., ::-1], plate.alpha
     while front.shape[1] > 2.5 * size[0]:
         half = (front.shape[1] // 2, front.shape[0] // 2)
@@ -184,7 +184,7 @@ def _seen(plate: Plate, corners: np.ndarray, size: tuple[int, int]) -> tuple[Ima
 
 def _coloured(front: Image, rng: np.random.Generator) -> np.ndarray:
     values: npt.NDArray[np.floating] = front.astype(np.float32)
-    if rng.random() < 0.4:  # half of the layouts are yellow, unlike real plates
+    if rng.random() < 0.4:  # half of the layouts are yellow, but few real plates are
         values = np.repeat(values.max(axis=2, keepdims=True), 3, axis=2)
     if rng.random() < 0.2:
         values = 255 - values
@@ -194,7 +194,7 @@ def _coloured(front: Image, rng: np.random.Generator) -> np.ndarray:
 
 
 def _lit(front: np.ndarray, part: Image, rng: np.random.Generator) -> np.ndarray:
-    """Return the plate with the brightness and tint of the area it covers."""
+    """Return the plate with the brightness and tint of the area that the plate covers."""
     colour = part.reshape(-1, 3)[part.sum(axis=2).ravel() >= np.percentile(part.sum(axis=2), 60)]
     light = np.clip(colour.mean(axis=0) / 190.0, 0.12, 1.1) * rng.uniform(0.8, 1.2)
     return np.asarray(np.clip(front * light, 0, 255), dtype=np.float32)

@@ -1,9 +1,9 @@
-"""Swaps characters on photographed plates: new numbers with real letters, light and dirt.
+"""Swaps characters on photographed plates: new numbers keep real letters, light and dirt.
 
-A reader that is trained repeatedly on the same few thousand photographed plates memorises their
+A reader that is trained repeatedly on the same few thousand photographed plates memorises the
 numbers. Here, a character is replaced with a character of the same kind (letter or digit) and width
-from the same plate. The positions of the characters are determined from the line reader, which
-reports the position of each character in the line, and from the valleys between the strokes.
+from the same plate. The positions of the characters come from the line reader, which reports each
+character's position in the line, and from the gaps between the strokes.
 """
 
 from dataclasses import dataclass
@@ -19,22 +19,22 @@ from tools.training.photos import Image, as_image
 from tools.training.reader_data import Sample
 
 MIN_CHARACTERS, MIN_CHANGED, LEFT_SHARE = 4, 2, 0.25
-"""Minimum numbers of characters and changed characters, and fraction that is not changed."""
+"""Minimum numbers of characters and of changed characters, and fraction of unchanged characters."""
 
 WIDTH_RATIOS = (0.78, 1.28)
-"""Range of a character's width relative to the replaced character, before it is stretched."""
+"""Range of a character's width relative to the replaced character, before stretching."""
 
 _VALLEY, _MIN_CONTRAST, _MIN_GAP_PX = 0.3, 3.0, 4
 _MAX_SLOPE, _MAX_PITCHES = 0.2, 1.6
 _MARGIN_PX, _SOFT_EDGE = 1, 0.12
 
 Places = npt.NDArray[np.float64]
-"""Pixels from the left edge of the sample's image, one per character."""
+"""One position per character, in pixels from the left edge of the sample's image."""
 
 
 @dataclass(frozen=True)
 class Characters:
-    """Positions of the characters of a one-row plate, and the slope of the row (px down per px)."""
+    """The positions of a one-row plate's characters, and the slope of the row (px down per px)."""
 
     text: str
     left: Places
@@ -60,7 +60,10 @@ class Characters:
 
 
 def find_characters(sample: Sample, reader: CtcReader) -> Characters | None:
-    """Return a plate's characters, or None if the line reader misreads them or is uncertain."""
+    """Return the positions of a plate's characters, or None if any position is uncertain.
+
+    The line reader must read the whole text, and there must be a clear gap between characters.
+    """
     height, width = sample.image.shape[:2]
     card = reader.card
     box = grown(sample.box, card.crop.margin_x, card.crop.margin_y, width, height)
@@ -78,7 +81,7 @@ def find_characters(sample: Sample, reader: CtcReader) -> Characters | None:
 
 
 def swapped(sample: Sample, found: Characters, rng: np.random.Generator) -> Sample | None:
-    """Return the plate with some characters replaced, or None if too few can be replaced."""
+    """Return a plate with some characters replaced, or None if too few can be replaced."""
     top, bottom = _rows(sample)
     image, text = sample.image.copy(), list(found.text)
     for place in range(len(text)):
@@ -144,7 +147,7 @@ def _valley(strokes: npt.NDArray[np.float64], start: int, end: int) -> tuple[int
 
 
 def _edge(strokes: npt.NDArray[np.float64], start: int, step: int, pitch: float) -> int:
-    """Return the outer edge of the first or the last character."""
+    """Return the column of the outer edge of the first or the last character."""
     around = strokes[max(0, int(start - pitch)) : int(start + pitch)]
     bound = around.min() + _VALLEY * (np.percentile(around, 90) - around.min())
     column = start
@@ -158,7 +161,7 @@ def _edge(strokes: npt.NDArray[np.float64], start: int, step: int, pitch: float)
 
 
 def _middle_row(part: npt.NDArray[np.float32]) -> float:
-    """Return the central row of a character's strokes."""
+    """Return the mean row of a character's horizontal edges."""
     edges = np.abs(np.diff(part, axis=0)).sum(1)
     edges = np.maximum(0, edges - np.percentile(edges, 40))
     return float((edges * np.arange(len(edges))).sum() / max(1e-6, edges.sum()))
@@ -174,7 +177,7 @@ def _span(found: Characters, place: int) -> tuple[int, int]:
 
 
 def _moved(part: Image, width: int, fall: float) -> Image:
-    """Return a character stretched to a width, and moved down with the row's slope."""
+    """Return a character's image stretched to ``width``, and moved down by ``fall`` px."""
     turn = np.array([[width / part.shape[1], 0, 0], [0, 1, fall]], np.float32)
     size = (width, len(part))
     return as_image(
@@ -183,7 +186,7 @@ def _moved(part: Image, width: int, fall: float) -> Image:
 
 
 def _set_in(part: Image, ground: Image, now: Image) -> Image:
-    """Return a character in the brightness of the new background, with soft edges."""
+    """Return ``now`` with a character blended in, adapted to the brightness of ``ground``."""
     lighter = np.median(ground.reshape(-1, 3), axis=0) - np.median(part.reshape(-1, 3), axis=0)
     columns, rows = np.ones(part.shape[1], np.float32), np.ones(len(part), np.float32)
     columns[[0, -1]] = 0.5

@@ -1,4 +1,4 @@
-"""Draws text that is not a plate: signs, phone numbers, time stamps and screens."""
+"""Draws texts that are not plates: signs, phone numbers, time stamps and screens."""
 
 from pathlib import Path
 
@@ -31,7 +31,7 @@ GREY_SHARE = 0.5
 def add_writing(
     image: Image, keep_clear: tuple[Box, ...], rng: np.random.Generator, count: int
 ) -> Image:
-    """Return the photo with up to ``count`` signs, phone numbers and time stamps outside plates."""
+    """Return the photo with up to ``count`` signs, phone numbers or time stamps outside plates."""
     image = image.copy()
     for _ in range(count):
         sign = _sign(image.shape[0] * rng.uniform(*WRITING_HEIGHT), rng)
@@ -46,7 +46,7 @@ def add_writing(
 
 
 def screen(rng: np.random.Generator) -> Image:
-    """Return an image like a monitor or printed table: buttons, rows, columns, words, numbers."""
+    """Return an image of a screen or printed table: buttons, rows, columns, words and numbers."""
     height = int(rng.integers(*SCREEN_HEIGHT))
     ink, ground = two_colours(rng)
     if rng.random() < GREY_SHARE:
@@ -74,7 +74,7 @@ def screen(rng: np.random.Generator) -> Image:
 
 
 def two_colours(rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
-    """Return two random colours, 0–255. In 60 % of cases, one is dark and one is light."""
+    """Return two random colours (0–255). In 60 % of cases, one is a dark and one a light colour."""
     if rng.random() < 0.4:
         return rng.integers(0, 256, 3), rng.integers(0, 256, 3)
     dark, light = rng.integers(0, 70, 3), rng.integers(170, 256, 3)
@@ -82,7 +82,7 @@ def two_colours(rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _sign(height: float, rng: np.random.Generator) -> np.ndarray:
-    """Return text as H×W×4 RGBA, with a background of any colour, or without (like time stamps)."""
+    """Return a text as H×W×4 RGBA, with a random background or, like time stamps, without one."""
     letters = max(7, round(height))
     face = _FACES[int(rng.integers(len(_FACES)))].value
     font = ImageFont.truetype(str(FONTS / face), letters)
@@ -115,7 +115,7 @@ def _font(size: float, rng: np.random.Generator) -> ImageFont.FreeTypeFont:
 
 
 def _fitting(text: str, font: ImageFont.FreeTypeFont, width: float) -> str:
-    """Return as much of the text as fits."""
+    """Return as much of the beginning of the text as fits in the width."""
     while text and font.getlength(text) > 0.95 * width:
         text = text[:-1]
     return text
