@@ -254,7 +254,7 @@ SchemaClient = Client
 
 
 def connect_for_schema(settings: ClickHouseSettings) -> SchemaClient:
-    """Open a blocking client to the default database, because the service's may not exist yet.
+    """Open a blocking client to the default database. The service's database may not exist yet.
 
     Raises:
         TransientError: the server is not responding.

@@ -69,9 +69,9 @@ def cluster_of(settings: ClickHouseSettings) -> Cluster | None:
 
 
 def cluster_statements(statement: str, cluster: Cluster | None) -> tuple[str, ...]:
-    """Return the statements to run instead of ``statement``: on a single server, ``statement``.
+    """Return the statements that do on a cluster what ``statement`` does on a single server.
 
-    A statement belongs to a migration, changes the schema, or erases rows.
+    Without a cluster, only ``statement`` is returned. It changes the schema or erases rows.
 
     Raises:
         MisconfiguredError: this module has no rule for the form of the statement.

@@ -176,7 +176,7 @@ async def list_recognition_deliveries(
 async def get_delivery_content(
     client: ClickHouseClient, cursor: DeliveryCursor, delivery_id: UUID
 ) -> bytes | None:
-    """Return a delivery's record, encoded. Empty if the content has expired, None if unknown."""
+    """Return a delivery's encoded record, ``b""`` if it has expired, or None if it is unknown."""
     occurred_ms = uuid_unix_ms(delivery_id)
     if occurred_ms >= LAST_STORABLE_MS:
         return None
@@ -246,7 +246,7 @@ def _id_if_any(identifier: UUID) -> UUID | None:
 
 
 def _channel(endpoint: str) -> DeliveryChannel:
-    # Endpoints of the fan-out begin with a channel. Endpoints without a known channel are URLs.
+    # Endpoints for people begin with the channel. All other endpoints are URLs.
     kind = endpoint.partition("-")[0]
     people = (DeliveryChannel.EMAIL, DeliveryChannel.APPRISE)
     return next((channel for channel in people if channel == kind), DeliveryChannel.HTTP)

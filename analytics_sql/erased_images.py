@@ -123,7 +123,7 @@ def has_shared_photo(row: RecognitionRow) -> bool:
 async def without_erased_photos(
     client: ClickHouseClient, rows: Sequence[RecognitionRow]
 ) -> list[RecognitionRow]:
-    """Return the rows with the keys of photos that are recorded as erased set to None."""
+    """Return the rows, with None as the key of each photo that is recorded as erased."""
     noted: set[str] = set()
     for first in range(0, len(rows), _MAX_ROWS):
         noted |= await _erased_photos(client, rows[first : first + _MAX_ROWS])

@@ -35,7 +35,7 @@ class Erasure:
     """Selects the rows to erase: an account's rows with a normalised plate, in a time range.
 
     ``from_ms`` is inclusive, ``before_ms`` exclusive (Unix ms, UTC). Without a plate, all data of
-    the account is erased, whenever it was captured.
+    the account is erased, regardless of the capture time.
     """
 
     user_id: UUID

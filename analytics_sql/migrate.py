@@ -143,7 +143,7 @@ async def check_schema(client: ClickHouseClient) -> None:
 def roll_back(
     client: SchemaClient, version: int, cluster: Cluster | None = None
 ) -> tuple[Migration, ...]:
-    """Undo all applied migrations above ``version``, newest first. Their data is lost."""
+    """Undo all applied migrations above ``version``, newest first. Data that they added is lost."""
     with clickhouse_errors():
         applied = {version for version, *_ in _applied(client)}
         undone = [m for m in reversed(migrations()) if m.version in applied and m.version > version]

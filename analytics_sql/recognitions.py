@@ -169,7 +169,7 @@ def _characters(wanted: RecognitionFilter) -> int:
 
 
 def _is_in_few(wanted: RecognitionFilter) -> bool:
-    """Return whether matching plates have fewer rows than the camera, or no camera is given."""
+    """Return True if matching plates have fewer rows than the camera, or if no camera is given."""
     return wanted.camera_id is None or _characters(wanted) > _RARE_CHARACTERS
 
 

@@ -38,7 +38,7 @@ class TriggerCursor:
 _LAST_ID: Final = UUID(int=2**128 - 1)
 _NEWEST: Final = TriggerCursor(LAST_STORABLE_MS - 1, _LAST_ID)
 _ROWS_A_TRIGGER: Final = 3
-"""An early trigger is written again when it is resolved, and after a crash. Merges keep one row."""
+"""Maximum number of rows of a trigger before merges: early, resolved, and again after a crash."""
 
 
 @dataclass(frozen=True, kw_only=True)

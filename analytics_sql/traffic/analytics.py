@@ -78,7 +78,7 @@ class Traffic:
 
 @dataclass(frozen=True)
 class Coverage:
-    """The quarters of a time range (numbered since 1970), by how they are counted.
+    """The quarters of a time range (numbered since 1970), grouped by how they are counted.
 
     ``days`` (each given as its first quarter) and ``quarters`` have valid buckets. ``live`` must be
     counted row by row.

@@ -1,8 +1,8 @@
 """Updates each account's rollups: traffic buckets and most frequent plates.
 
-The sink does this periodically. A bucket is replaced completely by a newer count, and an account's
-``as_of`` only advances when all earlier writes are in buckets; so a crash, a second worker or a
-repeated run causes no errors, only repeated work.
+The sink updates rollups periodically. A bucket is replaced completely by a newer count, and an
+account's ``as_of`` only advances when all earlier writes are in buckets; so a crash, a second
+worker or a repeated run causes no errors, only repeated work.
 
 All functions raise TransientError if ClickHouse is unavailable or busy. Completed work is stored.
 """
@@ -28,7 +28,7 @@ ROLLED_UP_MS: Final = 31 * DAY_QUARTERS * QUARTER_MS
 
 _RANKED_MS: Final = 30 * DAY_QUARTERS * QUARTER_MS + 600_000
 _LATE_MS: Final = 60_000
-"""Time in which most rows are written after their capture. Later rows cause another count."""
+"""Time within which most rows are written after capture. Later rows cause another count."""
 _CHUNK: Final = 96
 _FIRST_RUN_MS: Final = 3_600_000
 

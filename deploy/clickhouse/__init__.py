@@ -1,5 +1,6 @@
 """The embedded ClickHouse server: the engine as a library (chDB) behind a small HTTP server.
 
 The server supports clickhouse-connect, JDBC and the npm client, but neither sessions nor external
-data. Its only users are the service and a read-only analyst. Production uses a real server.
+data. The server's only users are the service and a read-only analyst. Production needs a real
+server.
 """

@@ -29,7 +29,7 @@ _GATHERED = "_gathered_rows_of_this_insert"
 _ESCAPES = str.maketrans({"\\": r"\\", "\n": r"\n", "\t": r"\t", "\0": r"\0"})
 
 Summary = Counter[str]
-"""Numbers of rows and bytes that a statement read and wrote, by ClickHouse's name."""
+"""Numbers of rows and bytes that a statement read and wrote, under ClickHouse's names."""
 
 
 class Engine:
@@ -73,7 +73,8 @@ class Engine:
     def session(
         self, database: str, settings: Mapping[str, str], parameters: Mapping[str, str]
     ) -> Iterator["EngineSession"]:
-        """Yield a connection for one request, without state from earlier requests. Takes 0.1 ms.
+        """Yield a connection for one request, without state from earlier requests. This takes 0.1
+        ms.
 
         Raises:
             ClickHouseError: the database or a setting is unknown.

@@ -30,7 +30,7 @@ class Result:
     body: bytes
     summary: Summary
     result_format: str | None
-    """None if the statement has no result."""
+    """Output format of the result, or None if the statement has no result."""
     rest: Generator[bytes] | None = None
 
     def next_block(self) -> bytes:

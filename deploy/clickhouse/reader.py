@@ -2,9 +2,9 @@
 
 The engine enforces most restrictions. The engine's only user cannot open files, other servers or
 programs (``users.xml``), a session with ``readonly = 1`` can neither write nor change settings, and
-``classify_query`` detects read-only statements. This module rejects what the engine still allows
-(observed with chDB 26.9): the function ``file``, tables of ``system`` that show other users'
-queries, and settings that open files. Nothing here restricts an analyst to one account.
+``classify_query`` detects read-only statements. This module rejects dangerous access that the
+engine allows (observed with chDB 26.9): the function ``file``, tables of ``system`` that show other
+users' queries, and settings that open files. Nothing here restricts an analyst to one account.
 """
 
 import re

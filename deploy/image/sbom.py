@@ -1,7 +1,7 @@
 """Prints the software bill of materials of the image: Debian packages, Python packages and models.
 
-With the argument ``python``, it describes a Python environment instead, without Debian packages.
-It uses only the standard library. Run it with the Python of the environment to describe.
+With the argument ``python``, the script describes a Python environment, without Debian packages. It
+uses only the standard library. Run it with the Python of the environment to describe.
 
 **Source:** CycloneDX 1.6; package URLs according to purl-spec.
 """

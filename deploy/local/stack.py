@@ -69,7 +69,7 @@ class LocalStack:
         service's own processes are not started.
 
         Raises:
-            StartError: a process does not start. The message contains the end of its log.
+            StartError: a process does not start. The message contains the end of the process's log.
         """
         self.waiter = Waiter(self._progress)
         with self._exclusively():
@@ -79,7 +79,7 @@ class LocalStack:
                 self._start_application()
 
     def down(self) -> None:
-        """Stop everything, the service's own processes first, and wait for the exit of all.
+        """Stop everything, the service's own processes first, and wait until all have exited.
 
         Raises:
             StartError: supervisord is still running after two minutes.
@@ -205,7 +205,7 @@ class LocalStack:
         """Run ``check`` and report if the process keeps exiting.
 
         Raises:
-            NotReadyError: ``check`` failed. The message mentions it if the process keeps exiting.
+            NotReadyError: ``check`` failed. The message says if the process keeps exiting.
             StartError: the process rejected its settings, so waiting cannot help.
         """
         try:

@@ -99,7 +99,7 @@ class Supervisor:
             )
 
     def pid(self) -> int | None:
-        """Return supervisord's PID, or None if it is not responding."""
+        """Return supervisord's PID, or None if supervisord is not responding."""
         try:
             return int(self._call("getPID"))
         except SupervisorUnreachableError:
@@ -144,7 +144,7 @@ class Supervisor:
             self._call("stopProcess", f"{self.status(name).group}:{name}", True)
 
     def shut_down(self, *, seconds: float) -> bool:
-        """Stop everything, the application first, and wait until supervisord has exited.
+        """Stop all processes, the service's own first, and wait until supervisord has exited.
 
         Return False if supervisord is still running after ``seconds``.
 

@@ -71,7 +71,7 @@ class Server:
         self.directory.mkdir(parents=True, exist_ok=True)
 
     def program(self) -> Program:
-        """Return the server's process."""
+        """Return the command, environment and settings of the server's process."""
         raise NotImplementedError
 
     def check(self) -> None:

@@ -19,11 +19,11 @@ class ClickHouseServer(Server):
 
     @property
     def url(self) -> str:
-        """URL for clients."""
+        """The URL that clients use."""
         return f"http://127.0.0.1:{self.port}"
 
     def program(self) -> Program:
-        """Return the server's process."""
+        """Return the command that starts the server's process."""
         return Program(
             name=self.name,
             command=python_module(

@@ -45,7 +45,7 @@ class KafkaServer(Server):
 
     @property
     def bootstrap_servers(self) -> str:
-        """Address for clients."""
+        """The address that clients use."""
         return f"127.0.0.1:{self.port}"
 
     def ports(self) -> tuple[PortUse, ...]:
@@ -63,7 +63,7 @@ class KafkaServer(Server):
             self._format()
 
     def program(self) -> Program:
-        """Return the broker's process."""
+        """Return the command that starts the broker's process."""
         logging = f"-Dlog4j2.configurationFile={_HERE / 'log4j2.yaml'}"
         properties = str(self.directory / "server.properties")
         return Program(

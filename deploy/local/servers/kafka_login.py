@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 LISTENER: Final = "SASL_PLAINTEXT"
 MECHANISM: Final = "SCRAM-SHA-512"
-"""The clients' mechanism. It does not send the password, so no other process can steal it."""
+"""The clients' mechanism, which does not reveal the password to another process at the port."""
 
 ADMINISTRATOR: Final = "administrator"
 _ADMINISTRATORS_MECHANISM: Final = "PLAIN"

@@ -55,7 +55,7 @@ class PostgresServer(Server):
             self._initialise_data()
 
     def program(self) -> Program:
-        """Return the server's process."""
+        """Return the command that starts the server's process."""
         options = [part for option in _OPTIONS for part in ("-c", option)]
         command = ("postgres", "-D", str(self._data), "-p", str(self.port), *options)
         return Program(
@@ -67,7 +67,7 @@ class PostgresServer(Server):
         )
 
     def check(self) -> None:
-        """Run a query.
+        """Run a test query.
 
         Raises:
             NotReadyError: the server is not responding.

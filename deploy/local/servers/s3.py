@@ -37,7 +37,7 @@ class S3Server(Server):
 
     @property
     def endpoint(self) -> str:
-        """URL for clients."""
+        """The URL that clients use."""
         return f"http://127.0.0.1:{self.port}"
 
     def prepare(self) -> None:
@@ -53,7 +53,7 @@ class S3Server(Server):
         write_whole(self.directory / "s3proxy.properties", text, mode=0o600)
 
     def program(self) -> Program:
-        """Return the server's process."""
+        """Return the command that starts the server's process."""
         logging = f"-Dlogback.configurationFile={_HERE / 'logback.xml'}"
         properties = ("--properties", str(self.directory / "s3proxy.properties"))
         return Program(
