@@ -73,8 +73,7 @@ def alert_name(alert: AlertConfig) -> AlertName:
 async def owners_of_names(
     client: ClickHouseClient, table: str, ids: Sequence[UUID]
 ) -> Mapping[UUID, UUID]:
-    """Return the account ID of each of the ``ids`` in ``table``, which is ``cameras`` or
-    ``alerts``.
+    """Return the account ID of each existing resource in ``table``, ``cameras`` or ``alerts``.
 
     Raises:
         TransientError: ClickHouse is unavailable or busy.

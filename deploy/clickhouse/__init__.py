@@ -1,6 +1,5 @@
 """The embedded ClickHouse server: the engine as a library (chDB) behind a small HTTP server.
 
 The server supports clickhouse-connect, JDBC and the npm client, but neither sessions nor external
-data. The server's only users are the service and a read-only analyst. Production needs a real
-server.
+data. Only the service and a read-only analyst are users. Production needs a real server.
 """

@@ -24,7 +24,7 @@ _COMMAND_SECONDS = 60
 class Access(msgspec.Struct, frozen=True, rename="camel"):
     """The URL and credentials for scripts. ``demo_camera_id`` is empty if there is no demo camera.
 
-    The last three fields are the access of the embedded ClickHouse's analyst, and can be empty.
+    The last three fields are for the embedded ClickHouse's analyst, and may be missing.
     """
 
     base_url: str
@@ -56,7 +56,7 @@ class Access(msgspec.Struct, frozen=True, rename="camel"):
 
 
 def ensure_access(plan: StackPlan) -> Access:
-    """Return the access, and create a missing account or API key. The API must be running.
+    """Return the stack's access, and create a missing account or API key. The API must be running.
 
     Raises:
         StartError: the ``platestream`` command failed. The message contains the command's output.
