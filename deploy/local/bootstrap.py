@@ -303,7 +303,7 @@ def apt_install(packages: tuple[str, ...], purpose: str) -> None:
 
 
 def administrator_prefix() -> tuple[str, ...] | None:
-    """Return the prefix that runs a command as root, or None if this user cannot do that."""
+    """Return the prefix that runs a command as root, or None if root is not available."""
     if os.geteuid() == 0:
         return ()
     silent = subprocess.DEVNULL

@@ -146,7 +146,7 @@ class StackPlan:
 
     @property
     def ready_url(self) -> str:
-        """URL that returns 200 once the API is ready. Without a metrics port, once it runs."""
+        """URL that returns 200 once the API is ready or, without a metrics port, is running."""
         if not self.metrics_port:
             return f"{self.base_url}/healthz"
         return f"http://127.0.0.1:{self.metrics_port}/readyz"

@@ -35,7 +35,7 @@ class PassMonitor:
     """Records the passes of all cameras. Times are in Unix ms."""
 
     read_ms: dict[UUID, dict[int, int]] = field(default_factory=dict)
-    """By camera, the capture time of each frame or tick, and when its readings were published."""
+    """For each camera, capture times of frames and ticks, and when the readings were published."""
     recognized: dict[str, tuple[Recognition, int]] = field(default_factory=dict)
     listed_ms: dict[str, int] = field(default_factory=dict)
 

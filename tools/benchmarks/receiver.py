@@ -16,7 +16,7 @@ _COUNT, _FIRST = "count", "first"
 
 
 class Receiver:
-    """Asks the receiver's process, from the benchmark's process, what was delivered."""
+    """Queries the receiver from the benchmark's process."""
 
     def __init__(self, pipe: Connection) -> None:
         """``pipe`` is the connection to the receiver's process."""
@@ -33,7 +33,7 @@ class Receiver:
         return int(self._pipe.recv())
 
     def first(self) -> dict[str, tuple[float, str]]:
-        """Return the time (Unix s) and phase of each plate's first delivery. Delete all records.
+        """Return the time (Unix s) and phase of each plate's first delivery, and reset the records.
 
         The phase is empty if the event has no phase.
         """

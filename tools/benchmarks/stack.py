@@ -120,7 +120,7 @@ class BenchmarkStack:
                 self._stack.supervisor.stop_process(program.name)
 
     def start_process(self, name: str) -> None:
-        """Start a stopped process. Does not wait until the process is ready."""
+        """Start a stopped process, without waiting until it is ready."""
         self._stack.supervisor.start_process(name)
 
     def pids(self) -> dict[str, int]:

@@ -77,7 +77,7 @@ def fingerprint() -> str:
 
 
 def _without_prose(part: Any, *, names: bool = True) -> Any:
-    """Return a part without descriptions. With ``names``, keys are not schema keywords."""
+    """Return a part of the schemas without descriptions. If ``names``, the keys are names."""
     if isinstance(part, dict):
         return {
             key: _without_prose(value, names=key == "properties" and not names)

@@ -23,19 +23,19 @@ ROOMS = ("common", "recognition", "ingest", "streams", "api", "analytics_sql", "
 HEAD = """# Settings
 
 Settings are environment variables. The local stack also reads `platestream.env` in the clone (one
-`NAME=value` per line); environment variables take precedence. It passes to each process only those
-that the process uses. A process with invalid settings reports all errors and exits with status 78.
+`NAME=value` per line); environment variables take precedence. Each process of the stack gets only
+its own settings. A process with invalid settings reports all errors and exits with status 78.
 
 The local stack generates `PLATESTREAM_SECRET_KEY` and the addresses and passwords of its servers.
-If you set the address of a server, it uses that server instead of starting its own. Some defaults
-differ in the local stack:
+If you set the address of a server, the stack uses that server and starts none. Some defaults differ
+in the local stack:
 
 - `PLATESTREAM_CAMERA_FILES_FOLDER` is `.local/camera-files` and `PLATESTREAM_CAMERA_ALLOW_LOOPBACK`
   is `true`, for the demo camera, which is a file.
 - `PLATESTREAM_IMAGE_RETENTION_DAYS` is 30.
-- `PLATESTREAM_DISK_FOLDERS` lists the folders of its servers.
-- `PLATESTREAM_CLICKHOUSE_SERVER_READER_PASSWORD` is generated. If you set it to an empty value, the
-  user does not exist.
+- `PLATESTREAM_DISK_FOLDERS` lists the folders of the stack's servers.
+- `PLATESTREAM_CLICKHOUSE_SERVER_READER_PASSWORD` is generated. If you set an empty value, the user
+  does not exist.
 
 To store ClickHouse's data on another disk, mount it at `.local/clickhouse` before the first start.
 
@@ -43,7 +43,7 @@ To store ClickHouse's data on another disk, mount it at `.local/clickhouse` befo
 
 ## The ten most useful settings
 
-The local stack starts without any of them.
+The local stack starts without any of these settings.
 
 | setting | when |
 |---|---|

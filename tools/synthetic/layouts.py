@@ -11,7 +11,7 @@ numbers in ranges that the country does not issue. By layout:
 - Netherlands: the last pair contains a vowel. Ordinary series have had no vowels since 1978.
 - Poland: codes are TM, TP and TR. Świętokrzyskie uses only one two-letter code, TK.
 - Romania: our county codes do not exist.
-- California: the 123ABC4 series follows 9ZZZ999 and starts from AAA. Ours begin with V to Y.
+- California: the 123ABC4 series follows 9ZZZ999 and starts from AAA. Our numbers begin with V to Y.
 - Texas: the first letter is A, E or U. The general series has no vowels.
 - New York: the series has reached M. Our numbers begin with V, W or X.
 - Brazil: numbers are from YV to ZZ, far above the ranges that are assigned to the states.
@@ -33,7 +33,7 @@ Colour = tuple[int, int, int]
 """A colour as blue, green and red, each from 0 to 255."""
 
 Group = tuple[str, ...]
-"""A group of characters, as the characters that are allowed at each position."""
+"""A group of characters, given as the allowed characters at each position."""
 
 
 class Band(Enum):
@@ -58,7 +58,7 @@ class Gap(Enum):
 
 @dataclass(frozen=True)
 class Lettering:
-    """Lettering of a number; sizes are in mm. The pitch includes the space after a letter."""
+    """Typeface and sizes (mm) of the letters. The pitch includes the space after a letter."""
 
     face: Face
     height_mm: float

@@ -135,7 +135,7 @@ class PlateTrainer(DetectionTrainer):
 
 
 def rate_at(highest: float, step: int, done: float) -> float:
-    """Return the learning rate after ``step`` steps, or a fraction ``done`` (0–1) of training."""
+    """Return the learning rate after ``step`` steps. A fraction ``done`` of training is over."""
     share = LAST_RATE_SHARE + (1 - LAST_RATE_SHARE) * (1 + math.cos(math.pi * done)) / 2
     return highest * share * min(1.0, (step + 1) / WARM_UP_STEPS)
 
@@ -207,7 +207,7 @@ def train(args: argparse.Namespace) -> None:
 
 
 def export(args: argparse.Namespace) -> None:
-    """Write the ONNX files: any batch, any multiple of 32 as image size, without NMS."""
+    """Write ONNX files without NMS, for any batch size and image sizes that are multiples of 32."""
     model = YOLO(str(args.weights))
     model.model.__class__ = DetectionModel  # the exported graph must use float32
     written = Path(model.export(format="onnx", opset=OPSET, dynamic=True, simplify=True))

@@ -30,7 +30,7 @@ As a single operation, Hardswish can be fused with 8-bit convolutions."""
 class PlateModel(DetectionModel):
     """The network: YOLOv5's body with a narrow head and a cheap activation function.
 
-    The network uses bfloat16 (2x faster on CPUs that support bfloat16), but the loss float32.
+    The network uses bfloat16 (2x faster on CPUs that support bfloat16). The loss uses float32.
     """
 
     def __init__(

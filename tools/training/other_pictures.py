@@ -91,7 +91,7 @@ def _shuffled(path: Path) -> bytes:
 
 
 def main() -> None:
-    """Write the training half of the images in the arguments."""
+    """Write images from the training half of the folder in the arguments."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--others", type=Path, required=True, help="images without a plate")
     parser.add_argument("--out", type=Path, required=True)

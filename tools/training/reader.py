@@ -54,7 +54,7 @@ VAL_JITTER = (0.0, 0.03, 0.03)
 
 ZERO = str.maketrans("O", "0")
 DRAWN_AT_ONCE, BRAZIL_ONE_IN = 160, 6
-"""One in ``BRAZIL_ONE_IN`` rendered plates is Brazilian, because its O and 0 differ least."""
+"""One in ``BRAZIL_ONE_IN`` rendered plates is Brazilian, because Brazil's O and 0 differ least."""
 
 Places = npt.NDArray[np.int64]
 

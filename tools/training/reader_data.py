@@ -33,7 +33,7 @@ MARGIN_X, MARGIN_Y = (0.0, 0.06), (0.01, 0.14)
 """Ranges of the crops' margins, which contain the margins of both crops that the engine uses."""
 
 PALE_SHARE = 0.15
-"""Fraction of crops whose contrast is reduced to a seventh to a half, as by dirt, glare or haze."""
+"""Fraction of crops whose contrast is reduced to 1/7 to 1/2, as by dirt, glare or haze."""
 
 HOLD_OUT_PERCENT, MORE_HOLD_OUT_PERCENT = 12, 20
 """Percentages of held-out texts: among photos, and (including these texts) in the second folder."""

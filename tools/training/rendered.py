@@ -20,7 +20,7 @@ TINTED_SHARE = 0.4
 def render_samples(
     count: int, slots: int, seed: int, country: Country | None = None
 ) -> list[Sample]:
-    """Return up to ``count`` plates with up to ``slots`` characters, of one country or any."""
+    """Return up to ``count`` plates with up to ``slots`` characters, by default of any country."""
     rng = np.random.default_rng(seed)
     plates = (random_plate(rng, random_layout(rng, country)) for _ in range(count))
     return [mounted(plate, rng) for plate in plates if len(plate.text) <= slots]

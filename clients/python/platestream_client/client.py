@@ -121,7 +121,7 @@ class Client(Resources[Sync]):
             time.sleep(self._settings.pause(call, fault, attempt))
 
     def pages(self, pages: Pages[T]) -> Generator[T, None, None]:
-        """Yield the items of all pages. Each page is requested when needed."""
+        """Yield the items of all pages. A page is requested only when it is needed."""
         following: Pages[T] | None = pages
         while following is not None:
             items, key = self.perform(following.call)
@@ -205,7 +205,7 @@ class AsyncClient(Resources[Async]):
             await asyncio.sleep(self._settings.pause(call, fault, attempt))
 
     async def pages(self, pages: Pages[T]) -> AsyncGenerator[T, None]:
-        """Yield the items of all pages. Each page is requested when needed."""
+        """Yield the items of all pages. A page is requested only when it is needed."""
         following: Pages[T] | None = pages
         while following is not None:
             items, key = await self.perform(following.call)

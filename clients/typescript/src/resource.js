@@ -68,7 +68,7 @@ export class Resource {
   }
 
   /**
-   * Yield the items of all pages. Each page is requested when needed.
+   * Yield the items of all pages. A page is requested only when it is needed.
    *
    * @protected
    * @template T
