@@ -91,10 +91,9 @@ def _longest_literal(pattern: str) -> str:
 
 
 def like_pattern(plate: str | None, match: MatchMode = MatchMode.SUBSTRING) -> str:
-    """Return the LIKE pattern for plates that match ``plate``, both normalised.
+    """Return the LIKE pattern of a non-fuzzy search for ``plate``. Stored plates are normalised.
 
-    The pattern is empty if every plate matches. ``%``, ``_`` and ``\\`` are literal. Fuzzy searches
-    need other conditions.
+    An empty pattern matches every plate. ``%``, ``_`` and ``\\`` are literal.
     """
     text = normalise_pattern(plate or "") if match is MatchMode.WILDCARD else plate or ""
     text = "".join(_literal(normalise_plate(text)))

@@ -198,7 +198,7 @@ def resolve_jars(server: str) -> None:
     stamp = LOCAL / "jars" / (server + ".stamp")
     wanted = digest(pom_of(server))
     if read(stamp) == wanted and target.is_dir():
-        check_jars(server, target, "delete .local/jars/" + server + " to download the jars again")
+        check_jars(server, target, "delete .local/jars to download the jars again")
         return
     say("downloading jars for " + server)
     fresh = LOCAL / "jars" / (server + ".new")
