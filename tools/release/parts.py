@@ -119,9 +119,8 @@ def compose_bundle(source: Source) -> None:
 
 
 def bill_of_materials(source: Source, python: str) -> str:
-    """Install the service, and write a bill of materials of its locked packages and models.
-
-    Return the output of ``platestream --version`` in the new installation.
+    """Write a bill of materials of the service's locked packages and models. Return the output of
+    ``platestream --version`` in the installation that is described.
     """
     environment = source.folder / ".installed"
     uv = str(_BIN / "uv")

@@ -54,8 +54,7 @@ def exchange_plates(image: Image, plates: tuple[Box, ...], rng: np.random.Genera
 def floating_plates(rng: np.random.Generator) -> Staged:
     """Return rendered plates on a plain background without a car, half of the time with text.
 
-    Some cameras see only bumpers. In addition, the detector must not rely on the car to distinguish
-    plates from signs.
+    Some cameras see only bumpers, and the car must not be what distinguishes plates from signs.
     """
     height = int(rng.integers(*GROUND_HEIGHT))
     image, boxes = _ground(GROUND_WIDTH, height, rng), []

@@ -60,9 +60,9 @@ class Characters:
 
 
 def find_characters(sample: Sample, reader: CtcReader) -> Characters | None:
-    """Return the positions of a plate's characters, or None if any position is uncertain.
+    """Return the positions of a plate's characters.
 
-    The line reader must read the whole text, and there must be a clear gap between characters.
+    Return None if the line reader misreads the plate, or if gaps between characters are unclear.
     """
     height, width = sample.image.shape[:2]
     card = reader.card
