@@ -6,18 +6,18 @@ from typing import Self
 
 
 class RunsForABlock(ABC):
-    """Begun when the block is entered, ended when it is left, however that is."""
+    """Starts when the block is entered, and stops when the block is left, also by an exception."""
 
     @abstractmethod
     def _begin(self) -> None:
-        """Begin; returns when it runs."""
+        """Start, and return once the server or thread is running."""
 
     @abstractmethod
     def _end(self, error: BaseException | None) -> None:
-        """End; returns when nothing runs any more. ``error`` is what the block raised, if it did.
+        """Stop, and return once nothing is running. ``error`` is the block's exception, if any.
 
         Raises:
-            AssertionError: what ran went wrong, and the block did not.
+            AssertionError: the thread or server failed although the block did not.
         """
 
     def __enter__(self) -> Self:

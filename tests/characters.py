@@ -1,16 +1,16 @@
-"""Characters for tests of plates' spelling."""
+"""Characters for tests of plate spelling."""
 
 import sys
 import unicodedata
 from functools import cache
 
 _LARGE_CATEGORIES = frozenset({"Cn", "Co", "Lo"})
-"""Unassigned, private use, and letters without case: 98 % of all code points."""
+"""Categories of 98 % of all code points: unassigned, private use, and letters without case."""
 
 
 @cache
 def varied_characters() -> tuple[str, ...]:
-    """Return each character that may be special, and every 101st of the large categories."""
+    """Return all characters of the small categories, and every 101st of the large categories."""
     return tuple(
         character
         for code, character in enumerate(map(chr, range(sys.maxunicode + 1)))

@@ -2,7 +2,7 @@
 
 
 class Clock:
-    """Seconds, as ``time.monotonic`` gives them."""
+    """A clock in seconds with the interface of ``time.monotonic``."""
 
     def __init__(self, seconds: float = 100.0) -> None:
         self.seconds = seconds

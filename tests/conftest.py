@@ -1,4 +1,4 @@
-"""Fixtures of all tests: the real servers, started when the first test asks for one."""
+"""Fixtures of all tests. A server starts when the first test requests its fixture."""
 
 import gc
 import warnings
@@ -20,21 +20,21 @@ _LIBRARY_WARNINGS = (
     "ignore:read_text is deprecated:DeprecationWarning",
     "ignore:open_text is deprecated:DeprecationWarning",
 )
-# Collecting makes hundreds of thousands of objects and no garbage worth the search.
+# Collecting the tests creates hundreds of thousands of objects and hardly any garbage.
 gc.disable()
 
-# Twice, because the fixtures below are imported before pytest reads its configuration again.
+# These lines run twice: the fixtures below are imported before pytest rereads its configuration.
 for _line in _LIBRARY_WARNINGS:
     warnings.filterwarnings("ignore", _line.split(":")[1], DeprecationWarning)
 
-# Log lines are captured with the test that caused them, so pytest's output stays readable.
+# Log lines are captured with the test that caused them, so the output of pytest stays readable.
 structlog.configure(
     processors=[structlog.processors.format_exc_info, structlog.processors.KeyValueRenderer()],
     wrapper_class=structlog.stdlib.BoundLogger,
     logger_factory=structlog.stdlib.LoggerFactory(),
 )
 
-# Properties are about results. How long an example takes depends on the machine's other work.
+# Property tests check results. The duration of an example depends on the load of the machine.
 hypothesis.settings.register_profile("platestream", deadline=None)
 hypothesis.settings.load_profile("platestream")
 
@@ -55,13 +55,13 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Add what libraries may warn of."""
+    """Ignore the warnings that libraries are allowed to cause."""
     for line in _LIBRARY_WARNINGS:
         config.addinivalue_line("filterwarnings", line)
 
 
 def pytest_collection_finish() -> None:
-    """Leave what was collected out of all later searches for garbage."""
+    """Exclude the collected tests from all later garbage collections."""
     gc.collect()
     gc.freeze()
     gc.enable()
@@ -69,12 +69,12 @@ def pytest_collection_finish() -> None:
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Schedule:
-    """Share the tests among processes."""
+    """Distribute the tests to the processes."""
     return Schedule(config, log)
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """Record durations; say which examples of the documentation this machine could not run."""
+    """Record durations, and print the documented examples that this machine could not run."""
     if terminalreporter.config.getoption("--record-durations"):
         found = [each for some in terminalreporter.stats.values() for each in some]
         durations.record(each for each in found if isinstance(each, pytest.TestReport))
@@ -84,6 +84,6 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
 
 @pytest.fixture(scope="session")
 def services_directory() -> Iterator[Path]:
-    """Folder of the servers' data and logs, gone after the test run."""
+    """Folder of the servers' data and logs. It is deleted after the test run."""
     with TemporaryDirectory(prefix="platestream-tests-", ignore_cleanup_errors=True) as folder:
         yield Path(folder)

@@ -1,4 +1,4 @@
-"""The API's OpenAPI document, made once in a process: it takes two seconds."""
+"""The API's OpenAPI document, created once per process because that takes two seconds."""
 
 from functools import cache
 from typing import Any
@@ -9,5 +9,5 @@ from api.openapi import describe
 
 @cache
 def api_description() -> dict[str, Any]:
-    """Return the OpenAPI document; callers must not change it."""
+    """Return the OpenAPI document. Callers must not change the document."""
     return describe(create_app())

@@ -1,4 +1,4 @@
-"""Duration of each folder's tests in one run, recorded for ``tests/structure``."""
+"""Durations of the tests in each folder, recorded in one run for ``tests/structure``."""
 
 from collections import defaultdict
 from collections.abc import Iterable
@@ -8,11 +8,11 @@ from typing import Final
 import pytest
 
 RECORD: Final = Path(__file__).with_name("durations.tsv")
-"""Written by ``make test RECORD=1``: a folder and the sum of its tests' seconds on each line."""
+"""Written by ``make test RECORD=1``. Each line has a folder and the total seconds of its tests."""
 
 
 def record(reports: Iterable[pytest.TestReport]) -> None:
-    """Write the sums of set-up, call and tear-down by folder, the longest first."""
+    """Write the total of set-up, call and tear-down for each folder, longest first."""
     seconds: defaultdict[str, float] = defaultdict(float)
     for report in reports:
         seconds[_folder(report.nodeid)] += report.duration
@@ -22,5 +22,5 @@ def record(reports: Iterable[pytest.TestReport]) -> None:
 
 
 def _folder(nodeid: str) -> str:
-    """Return the first three parts of a test's path, or fewer."""
+    """Return at most the first three parts of a test's path."""
     return "/".join(nodeid.split("::")[0].split("/")[:-1][:3])

@@ -1,6 +1,6 @@
-"""The Helm chart and compose.yaml, as the tools that read them see them.
+"""Tests the Helm chart and compose.yaml with the tools that read them.
 
-The tools are in the folder that ``PLATESTREAM_TEST_CHART_TOOLS`` names: make test-charts.
+``PLATESTREAM_TEST_CHART_TOOLS`` is the folder of the tools; see ``make test-charts``.
 """
 
 import json
@@ -16,7 +16,7 @@ pytestmark = pytest.mark.charts
 
 CHART = CLONE / "deploy" / "helm" / "platestream"
 COMPOSE_FILE = CLONE / "deploy" / "compose" / "compose.yaml"
-# The oldest that the chart takes, and the newest whose schemas are there.
+# The oldest Kubernetes version that the chart supports, and the newest version with schemas.
 KUBERNETES = ("1.27.0", "1.37.0")
 SERVERS = {
     "PLATESTREAM_KAFKA_BOOTSTRAP_SERVERS": "kafka.example:9092",

@@ -34,7 +34,7 @@ def test_the_walk_ends_with_a_plate_at_the_receiver(
         {"name": "Gate", "rtspUrl": road_clip.path.as_uri(), "identifier": "first"}
     )
     walked = subprocess.run(
-        # Job control, as in an interactive shell: `kill %1`.
+        # The tutorial's `kill %1` needs job control, as in an interactive shell.
         ["bash", "-mec", walk],
         cwd=tmp_path,
         env={

@@ -1,4 +1,4 @@
-"""From a camera's stream to one recognition per pass."""
+"""Tests the way from a camera's stream to one recognition per pass."""
 
 from pathlib import Path
 
@@ -15,7 +15,7 @@ from tests.waiting import wait_until
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(400)]
 
-# Two seconds unseen end a track; the rest is the time to reach the API on a busy machine.
+# A track ends after two seconds without a reading. A busy machine needs the rest.
 _RESULT_SECONDS = 30
 
 
@@ -39,7 +39,7 @@ def test_every_pass_through_rtsp_is_one_recognition(client: Client, road_clip: R
             lambda: len(_plates(client, camera)) >= len(road_clip.plates),
             _RESULT_SECONDS,
         )
-        # The camera's clock goes on by ticks, so whatever is still open ends within seconds.
+        # Ticks advance the camera's clock, so every open track ends within seconds.
         wait_until("it is over", lambda: client.cameras.get(camera)["status"] != "online")
 
     score = score_passes(road_clip.plates, _plates(client, camera))

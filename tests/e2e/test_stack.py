@@ -1,4 +1,4 @@
-"""The whole local stack: start, second start, and start after a kill of every process."""
+"""The whole local stack: first start, second start, and a start after every process was killed."""
 
 import json
 import subprocess
@@ -55,10 +55,10 @@ def test_every_process_is_there(running_stack: RunningStack) -> None:
 
 
 def _environments() -> dict[int, str]:
-    """Return the environment with which each process of the machine was started."""
+    """Return the environment with which each process of the machine started."""
     found: dict[int, str] = {}
     for file in Path("/proc").glob("[0-9]*/environ"):
-        # Ended since, or another user's.
+        # The process has ended meanwhile, or belongs to another user.
         with suppress(OSError):
             found[int(file.parent.name)] = file.read_bytes().decode(errors="replace")
     return found
@@ -66,7 +66,7 @@ def _environments() -> dict[int, str]:
 
 def test_no_process_holds_a_secret_that_it_does_not_use(running_stack: RunningStack) -> None:
     pids = {running_stack.pid(process): process for process in _PROCESSES}
-    # It hands them out.
+    # The supervisor gives the processes their environment.
     supervisor = psutil.Process(running_stack.pid("api")).ppid()
     held = _environments()
 
@@ -87,7 +87,7 @@ def test_servers_and_recogniser_processes_hold_no_setting(running_stack: Running
     servers = [psutil.Process(running_stack.pid(name)) for name in ("kafka", "s3", "postgres")]
     below = [child.pid for server in servers for child in server.children(recursive=True)]
     recognisers = [*running_stack.workers("api"), *running_stack.workers("recognition")]
-    # After them: one that comes between is missing here.
+    # Read after the environments; otherwise a process that starts in between is missing here.
     held = _environments()
 
     assert recognisers
@@ -95,7 +95,7 @@ def test_servers_and_recogniser_processes_hold_no_setting(running_stack: Running
         # PostgreSQL's processes come and go.
         assert "PLATESTREAM_" not in held.get(pid, ""), psutil.Process(pid).cmdline()
     looked_at = {*recognisers, *(server.pid for server in servers)}
-    # A recogniser may be replaced meanwhile.
+    # An inference worker can be replaced meanwhile.
     assert held.keys() >= {pid for pid in looked_at if psutil.pid_exists(pid)}
     assert held.keys() & set(recognisers)
 
@@ -172,7 +172,7 @@ def test_a_running_stack_takes_no_other_settings(running_stack: RunningStack) ->
 def test_processes_killed_all_at_once_run_again_within_a_minute(
     running_stack: RunningStack,
 ) -> None:
-    """One by one, and whether nothing is lost, is what tests/fault asks."""
+    """tests/fault kills the processes one at a time, and checks that nothing is lost."""
     killed = time.monotonic()
     old = {process: running_stack.kill(process) for process in _PROCESSES}
 

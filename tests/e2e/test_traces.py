@@ -1,6 +1,6 @@
 """One trace from a camera's frame to the webhook, and one from a client's call, on the whole stack.
 
-It runs on a separate stack, because that of the other modules sends no traces.
+The tests use a separate stack, because the stack of the other modules sends no traces.
 """
 
 import json
@@ -63,7 +63,7 @@ def collector() -> Iterator[TraceCollector]:
 
 @pytest.fixture
 def traced_stack(collector: TraceCollector) -> Iterator[RunningStack]:
-    """A stack that makes a trace of everything."""
+    """A stack that traces everything."""
     settings = {
         "WEBHOOK_ALLOWED_NETWORKS": "127.0.0.0/8",
         "TRACES_ENDPOINT": collector.endpoint,
@@ -140,7 +140,7 @@ def _wait_for(collector: TraceCollector, trace_id: str, wanted: set[tuple[str, s
 
 
 def _roots(spans: list[ReceivedSpan]) -> list[str]:
-    """Return the names of those spans whose parents are not among them."""
+    """Return the names of the spans whose parents are not among ``spans``."""
     ids = {span.span_id for span in spans}
     return [span.name for span in spans if span.parent_id not in ids]
 

@@ -1,4 +1,4 @@
-"""A webhook created through the API, events at a real receiver, and their delivery status."""
+"""A webhook created through the API, events at a real receiver, and its delivery status."""
 
 import pytest
 from platestream_client import Client
@@ -30,7 +30,7 @@ def test_events_reach_a_receiver_and_can_be_sent_again(client: Client, road_clip
             "a recognition", lambda: [body for body in receiver.bodies() if "test" not in body], 120
         )[0]
         client.cameras.delete(camera["id"])
-        # That of the test is listed first, and each only once the sink has it.
+        # The test's delivery is listed first. A delivery appears only after the sink has stored it.
         one = wait_until("it is listed", lambda: _deliveries_of_events(client, webhook["id"]))[0]
         client.webhooks.redeliver(webhook["id"], one["id"])
         wait_until(

@@ -1,4 +1,4 @@
-"""Input compared with output: passes, images, alerts, deliveries, credits."""
+"""Compares input with output: passes, images, alerts, deliveries and credits."""
 
 import time
 from collections import Counter
@@ -13,7 +13,7 @@ _IMAGES_SECONDS = 120
 
 
 def hold_to_account(scenery: Scenery, say: Say) -> None:
-    """Compare what went in so far with what came out."""
+    """Check that the output so far matches the input so far."""
     verdict = scenery.until_nothing_is_open()
     say(str(verdict))
     assert not verdict, verdict
@@ -31,7 +31,7 @@ def hold_to_account(scenery: Scenery, say: Say) -> None:
     assert not findings, findings
     faults = _image_faults(scenery, {one.id for one in of_shows})
     deadline = time.monotonic() + _IMAGES_SECONDS
-    # Images that S3 did not accept are stored a while later.
+    # Images that S3 did not accept are stored later.
     while faults and time.monotonic() < deadline:
         time.sleep(1)
         faults = _image_faults(scenery, faults)

@@ -18,7 +18,7 @@ _END_MS = 2_000
 
 @dataclass(frozen=True)
 class Dated(Generic[_R]):
-    """A record, and its arrival on its topic (Unix ms)."""
+    """A record, and the time when the record reached its topic (Unix ms)."""
 
     at_ms: int
     record: _R
@@ -31,7 +31,7 @@ def alert_delays_seconds(
     since_ms: int,
     until_ms: int,
 ) -> list[float]:
-    """Return the delay of each alert of a pass that was over in a span, the shortest first."""
+    """Return the delay of each alert for a pass that ended in a time range, shortest first."""
     by_camera: defaultdict[UUID, list[Dated[FrameReadings]]] = defaultdict(list)
     for each in readings:
         by_camera[each.record.camera_id].append(each)
@@ -55,5 +55,5 @@ def alert_delays_seconds(
 
 
 def percentile_95(values: list[float]) -> float:
-    """Return the 95th percentile of sorted values, 0 of none."""
+    """Return the 95th percentile of sorted values, or 0 if there are none."""
     return values[ceil(0.95 * len(values)) - 1] if values else 0.0

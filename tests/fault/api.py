@@ -1,4 +1,4 @@
-"""The API as the fault tests use it. While it is down, every call may fail with httpx.HTTPError."""
+"""The API as the fault tests use it. While it is down, every call can raise httpx.HTTPError."""
 
 import time
 from collections.abc import Mapping
@@ -15,7 +15,7 @@ _TIMEOUT_SECONDS = 15
 
 @dataclass(frozen=True)
 class Listed:
-    """One recognition as the list shows it."""
+    """A recognition as the list returns it."""
 
     id: str
     camera_id: str
@@ -25,7 +25,7 @@ class Listed:
 
 @dataclass(frozen=True)
 class Answer:
-    """Status (0: none came), text and time of one call."""
+    """Status, text and duration of a call; the status is 0 if the API did not respond."""
 
     status: int
     text: str
@@ -34,7 +34,7 @@ class Answer:
 
 class Api:
     def __init__(self, base_url: str, api_key: str, ready_url: str) -> None:
-        """Take address, key, and the address of ``/readyz``."""
+        """Take the API's address, a key, and the address of ``/readyz``."""
         self._ready_url = ready_url
         self._http = httpx.Client(
             base_url=base_url,
@@ -46,16 +46,16 @@ class Api:
         self._http.close()
 
     def is_ready(self) -> bool:
-        """Return whether the API and everything that it needs answer."""
+        """Return whether the API and all dependencies respond."""
         return self._http.get(self._ready_url).status_code == httpx.codes.OK
 
     def create_camera(self, url: str, **fields: Any) -> str:
-        """Register a camera and return its id, once an ingest worker has it."""
+        """Create a camera, wait until an ingest worker claims the camera, and return its ID."""
         body = {"name": "Fault", "rtspUrl": url, **fields}
         return str(self._call("POST", "/api/cameras", json=body)["camera"]["id"])
 
     def enable_camera(self, camera_id: str, *, enabled: bool) -> None:
-        """Let a camera play, or stop it."""
+        """Enable or disable a camera."""
         self._call("PUT", f"/api/cameras/{camera_id}", json={"enabled": enabled})
 
     def delete_camera(self, camera_id: str) -> None:
@@ -73,7 +73,7 @@ class Api:
         return str(self._call("POST", "/api/webhooks", json=body)["webhook"]["id"])
 
     def trigger_counts(self) -> dict[str, int]:
-        """Return by name how often each alert triggered."""
+        """Return the number of triggers of each alert, by the alert's name."""
         alerts = self._call("GET", "/api/alertas")["alerts"]
         return {alert["name"]: alert["triggerCount"] for alert in alerts}
 
@@ -86,7 +86,7 @@ class Api:
         return bool(self._call("POST", "/api/recognize", content=image, headers=headers)["plates"])
 
     def ask(self, method: str, path: str, **options: Any) -> Answer:
-        """Return what one call answers, whatever it is."""
+        """Return the response to a call, whatever the status."""
         began = time.monotonic()
         try:
             answer = self._http.request(method, path, **options)
@@ -95,7 +95,7 @@ class Api:
         return Answer(answer.status_code, answer.text, time.monotonic() - began)
 
     def recognitions(self, camera_id: str | None = None) -> list[Listed]:
-        """Return all recognitions, or those of one camera, newest first, page by page."""
+        """Return all recognitions, or those of one camera, newest first, from all pages."""
         found: list[Listed] = []
         query = {"limit": _PAGE} | ({} if camera_id is None else {"cameraId": camera_id})
         while True:
@@ -106,7 +106,7 @@ class Api:
             query["lastKey"] = page["nextKey"]
 
     def image_faults(self, recognition_id: str) -> list[str]:
-        """Return what is wrong with the images of a recognition; empty: both can be seen."""
+        """Return the faults of a recognition's images; empty if both images can be loaded."""
         one = self._call("GET", f"/api/recognitions/{recognition_id}")["recognition"]
         faults = ((name, _image_fault(one.get(name))) for name in ("photoUrl", "cropUrl"))
         return [f"{name}: {fault}" for name, fault in faults if fault]

@@ -19,7 +19,7 @@ from tests.services.stack import RunningStack
 
 ROUNDS = int(os.environ.get("ROUNDS") or 0)
 
-# A short round ends soon after its last fault: what is begun is shown to its end.
+# A short round ends soon after its last fault, so passes that have begun are sent to their end.
 _PASSES = 8 if ROUNDS else 4
 
 Say = Callable[[str], None]
@@ -39,7 +39,7 @@ def say(capsys: pytest.CaptureFixture[str]) -> Say:
 
 @contextmanager
 def stack_folder(kept: Path) -> Iterator[Path]:
-    """Yield a folder with a short path, and copy its logs to another one afterwards."""
+    """Yield a folder with a short path, and copy the logs to another folder afterwards."""
     with TemporaryDirectory(prefix="platestream-fault-", ignore_cleanup_errors=True) as name:
         folder = Path(name)
         yield folder
@@ -49,21 +49,21 @@ def stack_folder(kept: Path) -> Iterator[Path]:
 
 @pytest.fixture(scope="package")
 def has_quotas(fault_folder: Path) -> Iterator[bool]:
-    """Whether each server's data are on a small separate file system."""
+    """Whether the data of each server are on a separate small file system."""
     with quotas(fault_folder) if ROUNDS else nullcontext(False) as are_there:
         yield are_there
 
 
 @pytest.fixture(scope="package")
 def fault_folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """The stack's folder; its logs are saved with the test run's."""
+    """The folder of the stack. Its logs are saved with the logs of the test run."""
     with stack_folder(tmp_path_factory.mktemp("fault")) as folder:
         yield folder
 
 
 @pytest.fixture(scope="package")
 def scenery(fault_folder: Path, has_quotas: bool) -> Iterator[Scenery]:
-    """A stack that has shown once, undisturbed, what it reads in the scene."""
+    """A stack that has processed the scene once without faults, to record the expected plates."""
     with ExitStack() as open_things:
         receivers = open_things.enter_context(Receivers())
         settings = SETTINGS | {"SMTP_PORT": str(receivers.mail.port)}

@@ -1,4 +1,4 @@
-"""Passes that are published before their end, as tracking does, with any end. No I/O."""
+"""Passes that are published before they end, as tracking does, with every kind of end. No I/O."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ from common.records.recognitions import ProvisionalPlate, Recognition
 from tests.records import recognition
 
 EXPECTED: Final = tuple(f"EA0000{number}" for number in range(4))
-"""The first reading of such a pass."""
+"""First readings of the passes. An alert with these plates triggers early."""
 
 LASTS_MS = 2_500
 
@@ -27,12 +27,12 @@ class End(IntEnum):
     AS_A_STRANGER = 2
     AS_NOTHING = 3
     AS_ANOTHER_RECOGNITION = 4
-    """Its vehicle was followed by another track, which is the recognition."""
+    """The vehicle was followed by another track, whose recognition counts."""
 
 
 @dataclass(frozen=True)
 class EarlyPass:
-    """What is published of a pass at first, and in the end: on recognitions, then on sightings."""
+    """The records of a pass: first on the recognitions topic, then on the sightings topic."""
 
     provisional: ProvisionalRecognition
     recognition: Recognition | None
@@ -40,7 +40,7 @@ class EarlyPass:
 
 
 def early_pass(number: int, owner_id: UUID, camera_id: UUID, captured_ms: int) -> EarlyPass:
-    """Return a pass; ends take turns by ``number``."""
+    """Return a pass. ``number`` selects the kind of its end, in turn."""
     end = End(number % len(End))
     first, other = (EXPECTED[(number + turn) % len(EXPECTED)] for turn in range(2))
     seen = _seen(number, owner_id, camera_id, captured_ms, first)
@@ -79,7 +79,7 @@ def _seen(
 
 
 def ends_after_seconds() -> Iterator[float]:
-    """Return how long passes last, one after the other."""
+    """Return the durations of successive passes."""
     while True:
-        # Long enough for a kill between beginning and end; hardly any; and longer than a track.
+        # Long enough for a kill between start and end; very short; and longer than a track.
         yield from (2.0, 0.2, 6.0)

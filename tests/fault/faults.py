@@ -1,4 +1,4 @@
-"""Faults of the processes of a stack, one after the other or at seeded times."""
+"""Faults of a stack's processes, one after another or at seeded times."""
 
 import os
 import random
@@ -15,7 +15,7 @@ from tests.services.stack import RunningStack, second_name
 from tests.waiting import wait_until
 
 RECOVERY_SECONDS = float(os.environ.get("FAULT_RECOVERY_SECONDS") or 60)
-"""What the service promises; a machine that has much else to do may be given longer."""
+"""The recovery time that the service promises. A busy machine can set a longer time."""
 
 _MIB = 1024 * 1024
 _THERE_SECONDS = 2 * RECOVERY_SECONDS
@@ -35,7 +35,7 @@ class FaultKind(StrEnum):
 
 @dataclass(frozen=True)
 class Fault:
-    """One harm; ``seconds`` is how long it lasts, where it lasts."""
+    """A fault. ``seconds`` is its duration, if it has one."""
 
     kind: FaultKind
     process: str
@@ -49,18 +49,18 @@ class Fault:
 SERVERS = ("kafka", "clickhouse", "postgres", "s3")
 APPLICATION = ("ingest", "recognition", "sink", "alerts", "webhooks", "relay", "api")
 TWICE = APPLICATION
-"""Of these there are two in a long run: they share cameras, partitions and tables."""
+"""Processes that run twice in a long run. Both share cameras, partitions and tables."""
 TWICE_IN_SHORT = ("sink", "alerts")
-"""Of these in every run."""
+"""Processes that run twice in every run."""
 BROKERS = 3
-"""Kafka brokers in a long run; each has every record, and two must confirm a write."""
+"""Number of Kafka brokers in a long run. Each has every record; two must confirm a write."""
 SECOND_WORKERS = "the second workers"
 KILLS = tuple(Fault(FaultKind.KILL, process) for process in (*SERVERS, *APPLICATION))
 WORKER_KILLS = tuple(Fault(FaultKind.KILL_WORKER, process) for process in ("recognition", "api"))
 
 
 def kills_of_seconds(stages: Sequence[str]) -> tuple[Fault, ...]:
-    """Return a kill of the second worker of each."""
+    """Return a kill of the second worker of each stage."""
     return tuple(Fault(FaultKind.KILL, second_name(stage)) for stage in stages)
 
 
@@ -69,17 +69,17 @@ def freezes(seconds: float, processes: Sequence[str]) -> tuple[Fault, ...]:
 
 
 def cut(seconds: float) -> Fault:
-    """Return the fault that the second workers lose Kafka and go on."""
+    """Return the fault in which the second workers lose Kafka but keep running."""
     return Fault(FaultKind.CUT, SECOND_WORKERS, seconds)
 
 
 def without_brokers(seconds: float) -> tuple[Fault, ...]:
-    """Return the loss of each broker, killed and unavailable for ``seconds``."""
+    """Return for each broker the fault that it is killed and unavailable for ``seconds``."""
     return tuple(Fault(FaultKind.LEAVE, broker, seconds) for broker in broker_names(BROKERS))
 
 
 def fills(seconds: float) -> tuple[Fault, ...]:
-    """Return a full disk of each server."""
+    """Return for each server the fault that its disk is full."""
     return tuple(Fault(FaultKind.FILL, server, seconds) for server in SERVERS)
 
 
@@ -88,14 +88,14 @@ def in_seeded_order(faults: Sequence[Fault], chance: random.Random) -> list[Faul
 
 
 class Saboteur:
-    """Harms processes of a running stack."""
+    """Injects faults into the processes of a running stack."""
 
     def __init__(self, stack: RunningStack) -> None:
         self._stack = stack
 
     @contextmanager
     def cut_off(self) -> Iterator[None]:
-        """Keep the second workers from Kafka while the block runs; they and all else go on."""
+        """Cut the second workers off from Kafka while the block runs; processes keep running."""
         assert self._stack.cable is not None, "the stack has no cable"
         self._stack.cable.cut()
         try:
@@ -104,7 +104,7 @@ class Saboteur:
             self._stack.cable.mend()
 
     def cause(self, fault: Fault) -> Callable[[], bool]:
-        """Do it, as long as it lasts, and return a check of whether the process is there again."""
+        """Inject the fault, and return a check of whether the process runs again."""
         if fault.kind is FaultKind.CUT:
             with self.cut_off():
                 time.sleep(fault.seconds)
@@ -134,7 +134,7 @@ class Saboteur:
         return lambda: self._stack.pid(fault.process) != 0
 
     def _running_pid(self, process: str) -> int:
-        """Return the pid once there is one: what ended with another process is started again."""
+        """Wait for the process and return its PID: it restarts if its parent was killed."""
         wait_until(
             "there is something to harm", lambda: self._stack.pid(process) != 0, _THERE_SECONDS
         )
@@ -143,9 +143,9 @@ class Saboteur:
 
 @contextmanager
 def quotas(stack_folder: Path) -> Iterator[bool]:
-    """Put a small file system under each server's data folder, and say whether that was allowed.
+    """Put a small file system under each server's data folder, and return whether that was allowed.
 
-    It takes the right to mount, which root has in most places and others have not.
+    Mounting usually requires root.
     """
     mounted: list[Path] = []
     try:
@@ -167,7 +167,7 @@ def quotas(stack_folder: Path) -> Iterator[bool]:
 
 @contextmanager
 def full(folder: Path) -> Iterator[None]:
-    """Leave no room on the file system of ``folder`` while the block runs."""
+    """Fill the file system of ``folder`` while the block runs."""
     filler = folder / "filler"
     try:
         with filler.open("wb") as file, suppress(OSError):

@@ -1,4 +1,4 @@
-"""The demo's road as JPEG frames, decoded once and shown by many cameras."""
+"""The demo's road scene as JPEG frames, decoded once and sent by many cameras."""
 
 from dataclasses import dataclass
 from fractions import Fraction
@@ -20,7 +20,7 @@ _AFTER_LAST_PASS_SECONDS = 0.2
 
 @dataclass(frozen=True)
 class Shot:
-    """One image, with its time from the scene's start."""
+    """A frame, with its time from the start of the scene."""
 
     at_ms: int
     jpeg: bytes
@@ -28,19 +28,19 @@ class Shot:
 
 @dataclass(frozen=True)
 class Footage:
-    """The scene's images and the plates that are really in it, in order of time."""
+    """The frames of the scene, and the plates that are really visible, in order of time."""
 
     shots: tuple[Shot, ...]
     plates: tuple[str, ...]
 
     @property
     def duration_ms(self) -> int:
-        """Time of the last image."""
+        """Time of the last frame."""
         return self.shots[-1].at_ms
 
 
 def film(passes: int) -> Footage:
-    """Return the first passes of the demo clip as ingest would send them: 5 frames a second."""
+    """Return the first passes of the demo clip as ingest sends them, at 5 frames per second."""
     shown = sorted(TRUTH.passes, key=lambda one: one.last_visible_s)[:passes]
     until_s = shown[-1].last_visible_s + _AFTER_LAST_PASS_SECONDS
     shots = tuple(_shot(*each) for each in frames(until_s, TRUTH.fps // FRAMES_PER_SECOND))
@@ -48,7 +48,7 @@ def film(passes: int) -> Footage:
 
 
 def write_clip(footage: Footage, path: Path, *, seconds: int) -> None:
-    """Write the scene as a video file, the last image standing still until ``seconds``."""
+    """Write the scene as a video file, and repeat the last frame until ``seconds``."""
     with av.open(str(path), "w") as container:
         stream = container.add_stream("libx264", rate=FRAMES_PER_SECOND)
         stream.width, stream.height, stream.pix_fmt = WIDTH_PX, HEIGHT_PX, "yuv420p"

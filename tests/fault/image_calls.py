@@ -1,4 +1,4 @@
-"""Image calls that are retried until they are answered, as a careful client does."""
+"""Image calls that are retried until the API responds, as a careful client does."""
 
 import itertools
 import threading
@@ -20,7 +20,7 @@ _IN_USE = "idempotency_key_in_use"
 
 @dataclass(frozen=True)
 class AnsweredCall:
-    """One call: its plates, and how often it was tried."""
+    """A call: the plates in its response, and the number of attempts."""
 
     plates: tuple[str, ...]
     tries: int
@@ -29,7 +29,7 @@ class AnsweredCall:
 class ImageCalls(RunsForABlock):
     """Sends an image again and again, each time under a new key, until the block ends.
 
-    Where there are several APIs, what one does not answer is asked of the next.
+    If an API does not respond, the call is sent to the next API.
     """
 
     def __init__(
@@ -50,7 +50,7 @@ class ImageCalls(RunsForABlock):
         self._thread = threading.Thread(target=self._run)
         self.answered: list[AnsweredCall] = []
         self.faults: list[str] = []
-        """What no client should ever see."""
+        """Responses that no client should ever get."""
 
     def _run(self) -> None:
         while not self._over.wait(self._pause_seconds):
@@ -83,7 +83,7 @@ class ImageCalls(RunsForABlock):
             body: Mapping[str, Any] = answer.json()
             return body
         if answer.status_code == httpx.codes.CONFLICT and _IN_USE in answer.text:
-            # The try before may have been cut off; what it holds comes free after a while.
+            # The last attempt was perhaps cut off; its credits are released after a while.
             return None
         if answer.status_code < httpx.codes.INTERNAL_SERVER_ERROR:
             self.faults.append(f"{key}: {answer.status_code} {answer.text}")

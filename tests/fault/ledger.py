@@ -14,14 +14,14 @@ _LONGEST_PASS_SECONDS = 15.0
 
 @dataclass(frozen=True)
 class Findings:
-    """Every entry is one fault, with its evidence."""
+    """The faults that were found, each with its evidence."""
 
     lost: tuple[str, ...]
     doubled: tuple[str, ...]
     invented: tuple[str, ...]
 
     def __bool__(self) -> bool:
-        """Whether there is any fault."""
+        """Whether a fault was found."""
         return bool(self.lost or self.doubled or self.invented)
 
 
@@ -31,8 +31,8 @@ def judge_shows(
     listed: Iterable[Listed],
     published: Iterable[Recognition],
 ) -> Findings:
-    """Compare what the API lists with what each camera, one show each, must have given: every
-    expected plate exactly once. ``published`` says where a lost one was lost.
+    """Check that the API lists every expected plate exactly once for each camera, which showed the
+    scene once. ``published`` shows where a lost plate was lost.
     """
     on_topic = {(str(one.camera_id), one.plate) for one in published}
     found: defaultdict[tuple[str, str], list[Listed]] = defaultdict(list)
@@ -59,11 +59,10 @@ def judge_loop(
     silence_seconds: float,
     cuts: Collection[float],
 ) -> Findings:
-    """Judge a camera that plays the scene over and over: a plate comes at most once in the time
-    in which it has to stay silent.
+    """Check a camera that loops the scene: a plate must not be listed twice within the cooldown.
 
-    ``cuts`` are the moments (Unix s) at which its frames broke off. The pass of that moment was
-    seen in part only: one wrong character is a reading of a bad view there, and no fault.
+    ``cuts`` are times (Unix s) at which the frames were interrupted. Only a part of the pass at
+    that time was visible, so one wrong character is accepted.
     """
     found: defaultdict[str, list[Listed]] = defaultdict(list)
     for one in listed:
@@ -92,7 +91,7 @@ def _is_nearly(plate: str, expected: Collection[str]) -> bool:
 
 
 def repeated_ids(listed: Iterable[Listed]) -> list[str]:
-    """Return ids that the list shows more than once."""
+    """Return the IDs that are listed more than once."""
     return [i for i, count in Counter(one.id for one in listed).items() if count > 1]
 
 

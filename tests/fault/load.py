@@ -23,14 +23,14 @@ _NEVER = threading.Event()
 
 @dataclass(frozen=True)
 class Show:
-    """One camera that has shown the scene, or is at it."""
+    """A camera that has shown the scene, or is still showing the scene."""
 
     camera_id: UUID
     started_ms: int
 
 
 class Cameras:
-    """Sends the scene. Nothing that it was given is lost, however long Kafka is unavailable."""
+    """Sends the scene. Frames are not lost, however long Kafka is unavailable."""
 
     def __init__(self, kafka: KafkaSettings, owner_id: UUID, footage: Footage) -> None:
         self._owner_id = owner_id
@@ -41,10 +41,10 @@ class Cameras:
         self.shows: list[Show] = []
 
     def show(self, frames_per_second: float | None, hurry: threading.Event | None = None) -> Show:
-        """Show the scene once on a new camera, at a pace (None: at once), and wait until Kafka has
-        it all. Once ``hurry`` is set the rest goes at once.
+        """Send the scene once from a new camera and wait until Kafka has all frames. Without
+        ``frames_per_second``, or once ``hurry`` is set, frames are sent without a pause.
 
-        Capture times are those of the scene: no later than now, also where the pace is slow.
+        Capture times follow the scene and are never in the future, even at a slow pace.
         """
         scene_ms = self._footage.duration_ms if frames_per_second is None else 0
         show = Show(uuid4(), time.time_ns() // 1_000_000 - scene_ms - _TICKS * _TICK_MS)
@@ -64,7 +64,7 @@ class Cameras:
         return show
 
     def close(self) -> None:
-        """Disconnect, and let go of the connections that broke meanwhile."""
+        """Disconnect, and release the connections that broke meanwhile."""
         self._producer.close()
         del self._producer
 
@@ -88,7 +88,7 @@ class Cameras:
 
 
 class Load(RunsForABlock):
-    """Shows on two cameras at a time while the ``with`` block runs; every show begun is ended."""
+    """Shows the scene on two cameras at a time while the block runs, then finishes every show."""
 
     THREADS = 2
 
@@ -103,7 +103,7 @@ class Load(RunsForABlock):
         try:
             while not self._over.is_set():
                 self._cameras.show(self._pace, self._over)
-        # Raised by the thread that waits for this one.
+        # The thread that waits for this thread raises the error.
         except Exception as error:
             self._errors.append(error)
 

@@ -1,4 +1,4 @@
-"""Recognitions at a set rate, published as the recognition stage does."""
+"""Recognitions at a fixed rate, published as the recognition stage does."""
 
 import math
 import threading
@@ -21,7 +21,7 @@ from tests.fault.early_passes import LASTS_MS, EarlyPass, early_pass, ends_after
 from tests.records import recognition
 
 REGULARS = tuple(f"RG0000{number}" for number in range(8))
-"""Plates that come again and again; all others come once."""
+"""Plates that appear repeatedly; every other plate appears once."""
 
 _REGULAR_EVERY = 3
 _EARLY_EVERY = 4
@@ -33,15 +33,15 @@ _MAX_BLOCK_MS = 600_000
 
 
 class Plates(RunsForABlock):
-    """Sends unique plates, every third of them one that is known, every 25th an hour late; every
-    fourth time a pass that is published before it is over.
+    """Sends unique plates. Every third plate is a known one, every 25th is an hour late, and every
+    fourth pass is published before its end.
 
-    Nothing that it has begun to send is lost, however long Kafka is unavailable. Use it as a
-    context manager: it sends until the end of the block.
+    Recognitions are not lost, however long Kafka is unavailable. As a context manager, the class
+    sends until the end of the block.
     """
 
     def __init__(self, kafka: KafkaSettings, owner_id: UUID, *, rate_hz: float, first: int) -> None:
-        """Take the owner, how many a second, and the number of the first plate."""
+        """Take the account, the number of plates per second, and the number of the first plate."""
         self._recognitions = topic_name(kafka, RECOGNITIONS)
         self._provisional_topic = topic_name(kafka, SIGHTINGS)
         self._producer = open_producer(kafka, "fault-plates", max_block_ms=_MAX_BLOCK_MS)
@@ -57,9 +57,9 @@ class Plates(RunsForABlock):
         self._in_flight: list[tuple[float, EarlyPass]] = []
         self._lasting = ends_after_seconds()
         self.sent: list[Recognition] = []
-        """In the order in which they went out."""
+        """The recognitions in the order in which they were sent."""
         self.sent_at: dict[UUID, float] = {}
-        """By recognition when it went out (monotonic s), whether Kafka took it then or later."""
+        """Time of sending by recognition (monotonic s), even if Kafka accepted the record later."""
 
     def _run(self) -> None:
         due = time.monotonic()
@@ -71,7 +71,7 @@ class Plates(RunsForABlock):
             self._end_passes(until=math.inf)
             for future in self._futures:
                 future.get(_TAKEN_SECONDS)
-        # Raised by the thread that waits for this one.
+        # The thread that waits for this thread raises the error.
         except Exception as error:
             self._error = error
 
@@ -82,7 +82,7 @@ class Plates(RunsForABlock):
             return
         turn = number // _EARLY_EVERY
         camera_id = self._cameras[turn % _CAMERAS]
-        # It is over, and read, at most this long after: nothing is published from the future.
+        # The pass has ended, and is read at most this long after: no record is from the future.
         begun = early_pass(turn, self._owner_id, camera_id, now_ms() - LASTS_MS)
         self._send_provisional(begun.provisional)
         self._in_flight.append((time.monotonic() + next(self._lasting), begun))
@@ -94,7 +94,7 @@ class Plates(RunsForABlock):
             if each.recognition is not None:
                 self._send(each.recognition)
             if each.resolution is not None:
-                # What it names is published before.
+                # The recognition that this record refers to is published before.
                 self._futures[-1].get(_TAKEN_SECONDS)
                 self._send_provisional(each.resolution)
 

@@ -1,4 +1,4 @@
-"""Receivers of webhooks and email that store everything, and can become unavailable."""
+"""Receivers of webhooks and email that store every delivery, and can become unavailable."""
 
 import re
 from collections.abc import Iterator
@@ -12,20 +12,20 @@ from tests.services.mail import MailServer
 from tests.services.receiver import Received, Receiver
 
 ALL = "/all"
-"""Where the webhook of all events sends to; an alert's own notifications go to ``GATE``."""
+"""Path of the webhook for all events. Notifications of alerts are sent to ``GATE``."""
 
 _RECOGNITION_OF_EMAIL = re.compile(r"/recognitions/([0-9a-f-]{36})")
 
 
 Cause = tuple[str, EventName, str, str]
-"""Endpoint, event, what it is about, and the alert's name, if any."""
+"""Endpoint, event type, the ID of the event's subject, and the alert's name, if any."""
 
 
 @dataclass(frozen=True)
 class ReceivedEvent:
-    """One delivery as it arrived. ``alert`` is the alert's name, empty for a recognition.
+    """A delivery as it arrived. ``alert`` is the alert's name, or empty for a recognition.
 
-    ``about`` is the recognition's id; of an alert that a webhook gets, the trigger's.
+    ``about`` is the ID of the recognition, or of the trigger if a webhook receives an alert.
     """
 
     endpoint: str
@@ -40,18 +40,18 @@ class ReceivedEvent:
 
 
 class Receivers(RunsForABlock):
-    """Both servers. Use them as a context manager."""
+    """The webhook receiver and the mail server, as a context manager."""
 
     MAIL = "mail"
 
     def __init__(self) -> None:
-        """Listen when entered."""
+        """Create the receivers; they listen once the block is entered."""
         self.web = Receiver()
         self.mail = MailServer()
         self._servers = ExitStack()
 
     def received(self) -> list[ReceivedEvent]:
-        """Return everything that arrived so far, repeats included."""
+        """Return everything received so far, including repeats."""
         return [*self._webhooks(), *self._emails()]
 
     def _webhooks(self) -> Iterator[ReceivedEvent]:

@@ -25,7 +25,7 @@ from tests.fault.stages import (
     Step,
 )
 
-# Longer than the promise, so that a failure still shows how long it really took.
+# Longer than the promised time, so that a failure shows the actual recovery time.
 _GIVE_UP_SECONDS = max(240.0, 2 * RECOVERY_SECONDS)
 _POLL_SECONDS = 0.5
 
@@ -36,7 +36,7 @@ _PROGRESS = (READING, TRACKING, STORING, MATCHING, FAN_OUT, DELIVERY)
 
 @dataclass
 class Recovery:
-    """``reached`` holds for each step the seconds from ``since`` (Unix s) until it was there."""
+    """Recovery from a fault. ``reached`` has the seconds from ``since`` (Unix s) to each step."""
 
     after: str
     since: float = field(default_factory=time.time)
@@ -45,12 +45,12 @@ class Recovery:
 
     @property
     def seconds(self) -> float:
-        """Seconds until everything was there again."""
+        """Seconds until the last step was reached."""
         return max(self.reached.values(), default=0.0)
 
     @property
     def is_in_time(self) -> bool:
-        """Whether everything had recovered within the time that is promised."""
+        """Whether everything recovered within the promised time."""
         return self.missing is None and self.seconds <= RECOVERY_SECONDS
 
     def __str__(self) -> str:
@@ -61,17 +61,16 @@ class Recovery:
 
 
 class Recoveries:
-    """Watches a stack that is under load recover.
+    """Watches the recovery of a stack under load.
 
-    Back means, one after the other: the process is there; the API is ready and with it every
-    server; Kafka knows its groups; frames are read, tracks followed, recognitions written for
-    search, held against alerts, fanned out and delivered further than they were (which includes
-    the wait for the next pass); the camera is online; a new camera reaches an ingest worker (api,
-    Postgres, relay, Kafka).
+    Steps, in order: the process runs; the API and every server are ready; Kafka knows its groups;
+    every stage commits further offsets, from frames to deliveries (which includes the wait for the
+    next pass); the camera is online; a new camera reaches an ingest worker (through API, Postgres,
+    relay and Kafka).
     """
 
     def __init__(self, saboteur: Saboteur, api: Api, stages: Stages, camera_id: str | None) -> None:
-        """Take who harms the stack, and a camera that ingest plays, if there is one."""
+        """Take what injects the faults, and the camera that ingest plays, if there is one."""
         self._saboteur = saboteur
         self._api = api
         self._camera_id = camera_id
@@ -79,7 +78,7 @@ class Recoveries:
         self._done: dict[Step, int] = {}
 
     def harm(self, fault: Fault) -> Recovery:
-        """Cause a fault and wait until all has recovered, or clearly does not recover."""
+        """Inject a fault and wait until everything has recovered, or the time limit is reached."""
         is_there = self._saboteur.cause(fault)
         return self.wait(str(fault), is_there)
 

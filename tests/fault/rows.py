@@ -1,4 +1,4 @@
-"""How many rows ClickHouse shows for each id."""
+"""Counts the rows that ClickHouse returns for each ID."""
 
 from uuid import UUID
 
@@ -8,7 +8,7 @@ from common.settings import ClickHouseSettings
 
 
 def count_rows(settings: ClickHouseSettings, table: str) -> dict[UUID, int]:
-    """Return for each id of a table how many rows a reader sees."""
+    """Return the number of visible rows for each ID in a table."""
     client = clickhouse_connect.get_client(
         dsn=settings.clickhouse_url,
         username=settings.clickhouse_user,

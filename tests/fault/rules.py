@@ -1,4 +1,4 @@
-"""The alerts that are set up under load, and when each has to trigger by a slow, obvious model."""
+"""The alerts that are created under load, and a slow, simple model of when each must trigger."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ GATE = "/gate"
 
 @dataclass(frozen=True)
 class Rule:
-    """One alert: ``plates`` as in its list, ``cooldown_ms`` with its scope, its recipients."""
+    """An alert: ``plates`` as in its list, ``cooldown_ms`` and its scope, and its recipients."""
 
     name: str
     mode: PlateMatchMode
@@ -27,7 +27,7 @@ class Rule:
     notifies_guard: bool = False
 
     def body(self, gate_url: str) -> Mapping[str, Any]:
-        """Return it as a client writes it."""
+        """Return the alert as the body of a client's request."""
         notifications: list[dict[str, Any]] = []
         if self.notifies_gate:
             notifications.append({"type": "webhook", "url": gate_url})
@@ -45,7 +45,7 @@ class Rule:
         }
 
     def is_matched_by(self, seen: Recognition) -> bool:
-        """Return whether the plate is one of those that it names."""
+        """Return whether the alert matches the plate."""
         is_listed = any(fnmatchcase(seen.plate, pattern) for pattern in self.plates)
         return {
             PlateMatchMode.ANY: True,
@@ -54,7 +54,7 @@ class Rule:
         }[self.mode]
 
     def place_of(self, seen: Recognition) -> tuple[str, ...]:
-        """Return what a trigger for ``seen`` suppresses."""
+        """Return the key of the recognitions that a trigger for ``seen`` suppresses."""
         return {
             CooldownScope.ALERT: (),
             CooldownScope.PLATE: (seen.plate,),
@@ -62,12 +62,12 @@ class Rule:
         }[self.scope]
 
     def suppresses(self, one: Recognition, other: Recognition) -> bool:
-        """Return whether a trigger for one of the two leaves no room for the other."""
+        """Return whether a trigger for ``one`` or ``other`` suppresses a trigger for the other."""
         apart_ms = abs(one.captured_ms - other.captured_ms)
         return self.place_of(one) == self.place_of(other) and apart_ms < self.cooldown_ms
 
     def may_miss(self, seen: Recognition, triggered_for: Iterable[Recognition]) -> bool:
-        """Return whether one that it ``triggered_for`` explains that there is none for ``seen``."""
+        """Return whether a trigger in ``triggered_for`` explains a missing trigger for ``seen``."""
         return any(self.suppresses(seen, one) for one in triggered_for)
 
 
@@ -101,7 +101,6 @@ RULES = (
     ),
     Rule("whatever passes", PlateMatchMode.SPECIFIC, ("*",), cooldown_ms=1_000),
 )
-"""Modes, wildcards, scopes and cooldowns; a change of the list changes what is proved.
-
-Those of mode specific trigger early: the last one for vehicles that the cameras of the load show.
+"""Modes, wildcards, scopes and cooldowns; changing the list changes the test's coverage. Alerts of
+mode specific trigger early, the last one for vehicles that the cameras of the load show.
 """

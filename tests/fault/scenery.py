@@ -1,4 +1,4 @@
-"""A whole stack under load: what goes in, who listens, and what to hold against each other."""
+"""A whole stack under load, with its input, its receivers, and the comparison of both."""
 
 import subprocess
 import sys
@@ -32,13 +32,13 @@ from tests.services.stack import RunningStack
 from tests.waiting import wait_until
 
 SETTINGS = {
-    # The test looks often, and the backlog of a slow machine must not be let go as stale.
+    # The test reads often, and frames of a slow machine's backlog must not expire.
     "RATE_LIMIT_PER_MINUTE": "0",
     "RATE_LIMIT_RECOGNIZE_PER_MINUTE": "0",
     "streams.recognition.app.DEADLINE_MS": "1800000",
     "streams.runtime.app.SESSION_TIMEOUT_SECONDS": "6",
     "ingest.assignment.follower.SESSION_TIMEOUT_SECONDS": "6",
-    # The receivers are on this machine, and pauses of hours would outlast the test.
+    # The receivers run on this machine, and pauses of hours would outlast the test.
     "WEBHOOK_ALLOWED_NETWORKS": "127.0.0.0/8",
     "WEBHOOK_RETRY_SECONDS": ",".join(["1", "2", "4", "8", *["10"] * 90]),
     "SMTP_HOST": "127.0.0.1",
@@ -62,9 +62,9 @@ class _Owners(msgspec.Struct):
 
 @dataclass
 class Scenery:
-    """What the tests of this folder share. ``frames_per_second`` is what the machine reads,
-    ``image`` one in which there is a plate. ``sent_at`` is when each of ``sent`` went out
-    (monotonic s).
+    """State shared by the tests of this folder. ``frames_per_second`` is the capacity of the
+    machine, ``image`` shows a plate, and ``sent_at`` has the time (monotonic s) at which each of
+    ``sent`` was sent.
     """
 
     stack: RunningStack
@@ -85,9 +85,10 @@ class Scenery:
 
     @contextmanager
     def under_load(self, *, share: float, plates_per_second: float) -> Iterator[None]:
-        """Send frames, recognitions and image calls while the block runs; all arrive.
+        """Send frames, recognitions and image calls while the block runs, and check that all
+        arrive.
 
-        ``share`` is the part of what the machine can read that the cameras send.
+        ``share`` is the cameras' frame rate as a fraction of the capacity of the machine.
         """
         balance = self.api.credits()
         calls = ImageCalls(
@@ -106,7 +107,7 @@ class Scenery:
         assert not calls.faults, calls.faults
         for call in calls.answered:
             self.image_plates.update(call.plates)
-        # What a call held that was cut off is refunded after half a minute.
+        # Credits reserved by an interrupted call are refunded after half a minute.
         wait_until(
             f"one credit for each of {len(calls.answered)} calls",
             lambda: balance - self.api.credits() == len(calls.answered),
@@ -115,7 +116,7 @@ class Scenery:
         )
 
     def until_nothing_is_open(self) -> Verdict:
-        """Wait until nothing is in flight and every delivery has come; return what is wrong."""
+        """Wait until nothing is in flight and every delivery has arrived; return the verdict."""
         wait_until(
             "nothing in flight",
             self._is_all_done,
@@ -123,7 +124,7 @@ class Scenery:
             _POLL_SECONDS,
         )
         deadline = time.monotonic() + _DRAIN_SECONDS
-        # Deliveries that failed are tried again later: until then they are in no topic's lag.
+        # Failed deliveries are retried later. Until then they do not appear in the lag of a topic.
         while (verdict := self.verdict()).is_open and time.monotonic() < deadline:
             time.sleep(_POLL_SECONDS)
         return verdict
@@ -132,11 +133,11 @@ class Scenery:
         try:
             return not any(self.stages.lag().values())
         except (KafkaError, TransientError):
-            # Groups move between brokers.
+            # Groups are moving to another broker.
             return False
 
     def verdict(self) -> Verdict:
-        """Hold everything that went in so far against everything that came out."""
+        """Compare the input so far with the output so far."""
         clickhouse = self.stack.settings(ClickHouseSettings)
         return judge(
             Evidence(
@@ -159,9 +160,9 @@ def open_scenery(
     *,
     host: str = "127.0.0.1",
 ) -> Iterator[Scenery]:
-    """Set up alerts and a webhook on a running stack, and open what the tests look with.
+    """Create alerts and a webhook on a running stack, and open clients of its servers.
 
-    At ``host`` the stack reaches the receivers.
+    ``host`` is the address at which the stack reaches the receivers.
     """
     with ExitStack() as open_things:
         api = Api(stack.access.base_url, stack.access.api_key, stack.ready_url)
@@ -174,7 +175,7 @@ def open_scenery(
         )
         for rule in RULES:
             api.create_alert(rule.body(receivers.web.url(GATE, host)))
-        # Takes longer than the second after which a new alert is in effect.
+        # This takes longer than the second after which a new alert takes effect.
         footage = film()
         kafka = stack.settings(KafkaSettings)
         owner_id = owner_of(stack)

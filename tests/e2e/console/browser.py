@@ -1,4 +1,4 @@
-"""A page of the console as a person uses it; any error in its browser is a failure."""
+"""A page of the console as a person uses it. Any error in the browser fails the test."""
 
 import hashlib
 from collections.abc import Iterator
@@ -18,7 +18,7 @@ WAIT_MS = 15_000
 
 
 class ConsolePage:
-    """One page in its own browser context, with the errors it logged."""
+    """A page in a separate browser context, with the errors that the page logged."""
 
     def __init__(self, page: Page, stack: ConsoleStack) -> None:
         self.page = page
@@ -35,7 +35,7 @@ class ConsolePage:
             self.complaints.append(f"{message.type}: {message.text}")
 
     def go(self, path: str) -> None:
-        """Open a view as a link from outside does."""
+        """Open a view directly, like a link from outside the console."""
         self.page.goto(self.stack.address + path)
 
     def log_in(self, account: Account, path: str = "/") -> None:
@@ -47,7 +47,7 @@ class ConsolePage:
         self.page.get_by_role("banner").wait_for()
 
     def log_out(self) -> None:
-        """Log out by the user's menu."""
+        """Log out with the user menu."""
         self.page.get_by_role("banner").locator("summary").click()
         self.press("Log out")
 
@@ -55,7 +55,7 @@ class ConsolePage:
         self.page.get_by_label(label, exact=True).first.fill(text)
 
     def choose(self, label: str, option: str) -> None:
-        """Choose of a list by the text that is shown."""
+        """Choose an option of a list by the visible text."""
         self.page.get_by_label(label, exact=True).first.select_option(label=option)
 
     def press(self, name: str) -> None:
@@ -65,13 +65,13 @@ class ConsolePage:
         self.page.get_by_role("link", name=name, exact=True).first.click()
 
     def sees(self, text: str) -> Locator:
-        """Wait until a text is shown, and return where."""
+        """Wait until a text is visible, and return its element."""
         found = self.page.get_by_text(text).filter(visible=True).first
         found.wait_for()
         return found
 
     def violations(self, *rules: str) -> list[str]:
-        """Return axe's violations on the page in its current state, each with its first element.
+        """Return the violations that axe finds in the page, each with its first element.
 
         Without ``rules``, all rules are checked.
         """
@@ -84,7 +84,7 @@ class ConsolePage:
         ]
 
     def check(self) -> None:
-        """Fail where the browser complained of something that no test expects."""
+        """Fail if the browser logged an error that the test does not expect."""
         others = [one for one in self.complaints if not any(text in one for text in self.expected)]
         assert others == [], others
 

@@ -1,4 +1,4 @@
-"""The console's stack, an account at work, and a browser."""
+"""Fixtures: the console's stack, an account with data, and a browser."""
 
 from collections.abc import Iterator
 
@@ -24,7 +24,7 @@ def stack(
     s3_server: S3Settings,
     oidc_provider: OidcProvider,
 ) -> Iterator[ConsoleStack]:
-    """The API over fresh databases and an empty bucket."""
+    """The API with empty databases and an empty bucket."""
     database, clickhouse = create_postgres(postgres_url), create_clickhouse(clickhouse_server)
     with console_stack(
         database,
@@ -38,7 +38,7 @@ def stack(
 
 @pytest.fixture(scope="package")
 def scene(stack: ConsoleStack) -> Scene:
-    """An account with a month of recognitions, which tests only read."""
+    """An account with a month of recognitions. Tests must not change the account."""
     return furnish(stack)
 
 
@@ -50,7 +50,7 @@ def account(stack: ConsoleStack) -> Account:
 
 @pytest.fixture(scope="package")
 def browser() -> Iterator[Browser]:
-    """Debian's Chromium, without a window."""
+    """Debian's Chromium in headless mode."""
     expect.set_options(timeout=WAIT_MS)
     with sync_playwright() as playwright:
         launched = playwright.chromium.launch(
@@ -62,6 +62,6 @@ def browser() -> Iterator[Browser]:
 
 @pytest.fixture
 def console(browser: Browser, stack: ConsoleStack) -> Iterator[ConsolePage]:
-    """A page in English; any error in its browser fails the test."""
+    """A page in English. Any error in the browser fails the test."""
     with opened_page(browser, stack) as page:
         yield page

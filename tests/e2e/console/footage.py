@@ -1,4 +1,4 @@
-"""Images for the console: frames of the demo's road scene, and the plates read in them."""
+"""Images for the console: frames of the demo's road scene, and the plates in these frames."""
 
 import io
 from dataclasses import dataclass
@@ -16,9 +16,9 @@ _MARGIN_PX = 6
 
 @dataclass(frozen=True)
 class Seen:
-    """A plate in a frame of the clip, as the recogniser read it; ``box`` in pixels of 1920 × 1080.
+    """A plate in a frame of the clip, as the recogniser read it.
 
-    ``box`` is left, top, width, height.
+    ``box`` is left, top, width and height in pixels of a 1920 × 1080 frame.
     """
 
     frame: int
@@ -76,7 +76,7 @@ SEEN = (
 
 @dataclass(frozen=True)
 class Pictures:
-    """JPEG files: a whole frame, and the plate cut out of it."""
+    """The photo and the crop of a recognition, as JPEG files."""
 
     photo: bytes
     crop: bytes
@@ -84,7 +84,7 @@ class Pictures:
 
 @cache
 def pictures() -> tuple[Pictures, ...]:
-    """Return the images of everything detected, in order."""
+    """Return the images of all detected plates, in order."""
     with av.open(str(_CLIP)) as clip:
         return tuple(_pictures(clip, seen) for seen in SEEN)
 

@@ -25,19 +25,19 @@ with socket.socket(fileno=int(sys.argv[1])) as channel:
     listener.close()
     channel.recv(1)
 """
-"""Lives in the network until the other end of its channel is closed."""
+"""Program that lives in the network until the other end of its channel is closed."""
 
 
 @dataclass(frozen=True)
 class HomeNetwork:
-    """A network namespace: ``pid`` is a process in it, ``listener`` a socket at its address."""
+    """A network namespace, the ``pid`` of its process, and the ``listener`` at its address."""
 
     pid: int
     listener: socket.socket
 
     @contextmanager
     def browser(self, other: Browser, folder: Path) -> Iterator[Browser]:
-        """Yield a browser in the network. ``folder`` gets the script that starts it."""
+        """Yield a browser in the network, started by a script in ``folder``."""
         script = folder / "chromium"
         enter = f"nsenter --target {self.pid} --user --net --preserve-credentials"
         script.write_text(f'#!/bin/sh\nexec {enter} {CHROMIUM} "$@"\n')
@@ -51,7 +51,7 @@ class HomeNetwork:
 
     @contextmanager
     def serving(self, stack: ConsoleStack) -> Iterator[None]:
-        """Serve a stack's API at the address of the network, too."""
+        """Serve a stack's API at the address of the network as well."""
         held = AsyncExitStack()
         stack.run(held.enter_async_context(served(stack.application, listener=self.listener)))
         yield

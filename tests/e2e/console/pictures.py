@@ -1,4 +1,4 @@
-"""Takes the screenshots of docs/console.md: the account of the console's tests, in Chromium.
+"""Takes the screenshots for docs/console.md with the test account, in Chromium.
 
 python -m tests.e2e.console.pictures
 """
@@ -98,7 +98,7 @@ def _alert(browser: Browser, stack: ConsoleStack, scene: Scene) -> None:
         page.log_in(scene.account, f"/alerts/{scene.alert_id}")
         page.sees("Overnight:")
         page.press("Run test")
-        # Its table has these words in its name, too; the button is back after the last call.
+        # The name of the table contains these words too. The button reappears after the last call.
         page.page.get_by_text(_TRIED).wait_for(timeout=_TRIAL_MS)
         page.page.get_by_role("button", name="Run test", exact=True).wait_for(timeout=_TRIAL_MS)
         _take(page, "alert")

@@ -1,4 +1,4 @@
-"""An account that has been at work for a month: cameras, passes, alerts, webhooks, deliveries."""
+"""An account with data of one month: cameras, passes, alerts, webhooks and deliveries."""
 
 import uuid
 from dataclasses import dataclass
@@ -30,7 +30,7 @@ _CAMERAS = (
         "192.168.1.24 did not answer within ten seconds.",
     ),
 )
-# Passes of a day, by hour: quiet nights, two rush hours.
+# Passes per hour of the day: quiet nights, two rush hours.
 _BY_HOUR = (0, 0, 0, 0, 0, 1, 2, 5, 8, 6, 4, 3, 4, 4, 3, 4, 6, 8, 5, 3, 2, 1, 1, 0)
 
 
@@ -44,7 +44,7 @@ class Camera:
 
 @dataclass(frozen=True)
 class Scene:
-    """What the account contains. ``newest`` has photo and crop, and triggered ``alert_id``."""
+    """Data of the account. ``newest`` is a recognition with images that triggered ``alert_id``."""
 
     account: Account
     cameras: tuple[Camera, ...]
@@ -118,7 +118,7 @@ def _camera(stack: ConsoleStack, api: httpx.Client, account: Account, number: in
 
 
 def _month(account: Account, cameras: tuple[Camera, ...], now: int) -> list[Recognition]:
-    """Passes of the thirty days before, without images."""
+    """Return passes of the thirty days before, without images."""
     rows = []
     for hours in range(2, 30 * 24):
         captured = now - hours * _HOUR_MS
@@ -142,7 +142,7 @@ def _month(account: Account, cameras: tuple[Camera, ...], now: int) -> list[Reco
 def _recent(
     stack: ConsoleStack, account: Account, cameras: tuple[Camera, ...], now: int
 ) -> list[Recognition]:
-    """The newest passes, with images; newest first."""
+    """Return the latest passes with images, newest first."""
     rows = []
     for number in range(len(SEEN) * 2):
         camera, seen = cameras[number % 3], number % len(SEEN)
@@ -155,7 +155,7 @@ def _recent(
 
 
 def _counted(account: Account, camera: Camera, now: int) -> list[CameraMinute]:
-    """Four usual weeks of a camera, and a day on which it sees less."""
+    """Return the counts of a camera: four normal weeks, and a day with fewer vehicles."""
     this_hour = now - now % _HOUR_MS
     usual = FrameCounts(still=15_000, read=3000, found=420, readings=430, unread=900, reported=40)
     less = FrameCounts(

@@ -1,4 +1,4 @@
-"""The API with real databases and images in a thread, and external changes to its data."""
+"""The API with real databases and images in a thread, and functions that change its data."""
 
 import asyncio
 import io
@@ -50,19 +50,19 @@ from tests.services.s3 import s3_client
 
 PASSWORD = "a password of a test"
 OPERATOR = "operator@platestream.example"
-"""The account that operates the installation, that of the scene."""
+"""The account that operates the installation, which is the account of the scene."""
 STAGES = (
     StageProgress("recognition", 2, 1_204, now_ms() - 95_000),
     StageProgress("sink", 1, 3, now_ms() + 3_600_000),
     StageProgress("alerts", 1, 0),
     StageProgress("webhooks", 0, 0),
 )
-"""No stage runs next to it."""
+"""Made-up progress, because no stage runs here."""
 DISKS = (DiskUsage("kafka", 0.42, 61 << 30), DiskUsage("pictures", 0.87, 9 << 30))
 TIMEZONE = "Europe/Lisbon"
 _START_SECONDS = 60
 _FRESH_MS = 3_600_000
-"""No worker is there to repeat what it said of a camera."""
+"""Long enough for all tests, because no worker here repeats the status of a camera."""
 _T = TypeVar("_T")
 
 
@@ -88,11 +88,11 @@ class ConsoleStack:
     published: int = 0
 
     def run(self, work: Coroutine[Any, Any, _T]) -> _T:
-        """Return what a coroutine comes to on the API's own loop."""
+        """Run a coroutine on the API's event loop, and return its result."""
         return asyncio.run_coroutine_threadsafe(work, self.loop).result(timeout=30)
 
     def new_account(self, *, credits: int = 50, email: str | None = None) -> Account:
-        """Make an owner with a key of all scopes."""
+        """Create an account with a key of all scopes."""
 
         def work(session: Session) -> Account:
             owner = create_owner(
@@ -123,7 +123,7 @@ class ConsoleStack:
         self.run(work())
 
     def fire(self, *rows: TriggerRow) -> None:
-        """Store that alerts were triggered."""
+        """Store triggers of alerts."""
         self.run(insert_triggers(self.clickhouse, rows))
 
     def count(self, *minutes: CameraMinute) -> None:
@@ -133,7 +133,7 @@ class ConsoleStack:
         self.run(insert_attempts(self.clickhouse, attempts))
 
     def set_camera(self, camera_id: UUID, state: CameraState, error: str | None = None) -> None:
-        """Say how a camera is doing."""
+        """Set the status of a camera."""
         is_online = state is CameraState.ONLINE
         status = CameraStatus(
             camera_id=camera_id,
@@ -154,7 +154,7 @@ class ConsoleStack:
         self._put(snapshot_key(owner_id, camera_id), picture, {"width": "1280", "height": "720"})
 
     def put_images(self, row: Recognition, seen: int) -> None:
-        """Store photo and crop of a recognition."""
+        """Store the photo and the crop of a recognition."""
         assert row.photo_key is not None
         self._put(row.photo_key, pictures()[seen].photo, {})
         self.put_crop(row, seen)
@@ -192,7 +192,7 @@ def passed(
     plate: str | None = None,
     track: str = "1",
 ) -> Recognition:
-    """Return the recognition of a pass with images of the footage."""
+    """Return the recognition of a pass, with images from the footage."""
     what: Seen = SEEN[seen]
     text = plate or what.plate
     identifier = recognition_id(captured_ms - 400, camera_id, track)
@@ -226,9 +226,9 @@ def console_stack(
     limits: LimitRules,
     more: Mapping[str, object] | None = None,
 ) -> Iterator[ConsoleStack]:
-    """Yield a running API over fresh, empty servers; a stand-in takes cameras at once.
+    """Yield a running API with empty servers. A fake worker claims cameras immediately.
 
-    ``more`` are settings in addition to those of all tests.
+    ``more`` are settings in addition to the settings of all tests.
     """
     engine = open_engine(database)
     migrate(engine)
@@ -321,5 +321,5 @@ async def _take_cameras(stack: ConsoleStack) -> None:
 
 
 def moment(unix_ms: int) -> str:
-    """Return a moment as the API writes it."""
+    """Return a time in the format of the API."""
     return datetime.fromtimestamp(unix_ms / 1000, tz=UTC).isoformat().replace("+00:00", "Z")

@@ -1,4 +1,4 @@
-"""Login through a provider, from the login page and back to the previous view."""
+"""Login through an identity provider, from the login page back to the previous view."""
 
 import pytest
 from playwright.sync_api import Browser, expect
@@ -13,11 +13,11 @@ pytestmark = [pytest.mark.e2e, pytest.mark.long]
 
 UNAUTHORISED, FORBIDDEN = "401 (Unauthorized)", "403 (Forbidden)"
 OF_THE_PROVIDER = ("net::ERR_NAME_NOT_RESOLVED", "404 (Not Found)")
-"""Its own pages want a style sheet from elsewhere, and have no icon."""
+"""Console errors of the provider's pages: a style sheet from elsewhere and a missing icon."""
 
 
 def _let_in(console: ConsolePage, subject: str) -> None:
-    """Log in at the provider's own page."""
+    """Log in on the provider's page."""
     console.page.get_by_placeholder("sub").fill(subject)
     console.press("Authorize")
 
@@ -50,7 +50,7 @@ def test_login_and_joining_through_a_provider(
     expect(page.locator(".who")).to_have_text(account.email)
     expect(page).to_have_url(f"{stack.address}/search?plate=AB12&match=prefix")
 
-    # The session ends while the person is typing; the provider opens in a second window.
+    # The session ends while the person is typing. The provider opens in a second window.
     console.go("/alerts/new")
     console.fill("Name", "Half typed")
     page.context.clear_cookies(name="session")
@@ -108,7 +108,7 @@ def test_a_person_is_unlinked_from_the_provider(
         expect(row.get_by_role("button", name="Change role")).to_be_visible()
         expect(row.get_by_role("button", name="Unlink")).to_have_count(0)
 
-        # Their session has ended; another identity of that address may log in.
+        # The person's session has ended; another identity with the same address can log in.
         invited.sees("Your session has expired")
         with invited.page.context.expect_page() as opened:
             invited.press("Log in with Example")

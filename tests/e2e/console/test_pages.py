@@ -1,4 +1,4 @@
-"""Every page: accessible, in light and dark mode, narrow and wide."""
+"""Tests that every page is accessible, in light and dark mode, on narrow and wide screens."""
 
 from collections.abc import Iterator
 
@@ -11,7 +11,7 @@ from tests.e2e.console.stack import ConsoleStack
 
 pytestmark = [pytest.mark.e2e, pytest.mark.long]
 
-# Each with a text that is only there once the page has loaded.
+# The text of each view appears only after the page has loaded.
 PAGES = {
     "/": "Gate north",
     "/search": "Next page",
@@ -43,7 +43,7 @@ PAGES = {
 def colours(
     request: pytest.FixtureRequest, browser: Browser, stack: ConsoleStack, scene: Scene
 ) -> Iterator[ConsolePage]:
-    """A page that is logged in, in the system's colours."""
+    """A page with a logged-in person, in the system's colour scheme."""
     with opened_page(browser, stack, color_scheme=request.param) as page:
         page.is_dark = request.param == "dark"
         page.go("/")
@@ -72,7 +72,7 @@ def test_a_page_is_without_fault_to_axe_and_fits_a_telephone(
     colours.go(_path(form, scene))
     colours.sees(PAGES[form])
 
-    # All else is the same in both.
+    # Everything else is the same in both modes.
     assert colours.violations(*(("color-contrast",) if colours.is_dark else ())) == []
     assert page.locator("h1").count() == 1
     page.set_viewport_size({"width": 360, "height": 740})

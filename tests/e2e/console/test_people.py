@@ -1,4 +1,4 @@
-"""Several people of one account: one invites, another joins, and each sees what their role may."""
+"""Several people of one account: invitations, joining, and what each role may see."""
 
 import re
 
@@ -18,7 +18,7 @@ BAD_REQUEST = "400 (Bad Request)"
 
 
 def _invited(console: ConsolePage, email: str) -> str:
-    """Invite a viewer as the administrator does; return the link that is shown."""
+    """Invite a viewer as the administrator, and return the displayed link."""
     console.follow("People")
     me = console.page.get_by_role("row").filter(has_text="Administrator")
     expect(me).to_contain_text("You")
@@ -46,7 +46,7 @@ def _give_role(console: ConsolePage, email: str, role: str) -> None:
 
 
 def _is_fit_for_all(console: ConsolePage) -> None:
-    """Check the page in its current state, in light and dark mode, and that it fits a phone."""
+    """Check that the page is accessible in light and dark mode, and that the page fits a phone."""
     page = console.page
     assert console.violations() == []
     page.emulate_media(color_scheme="dark")

@@ -23,7 +23,7 @@ WARNING = "This connection isn't encrypted"
 def visitor(
     browser: Browser, stack: ConsoleStack, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Browser]:
-    """A browser on another network, in which the API is at a private address."""
+    """A browser in another network, where the API has a private address."""
     folder: Path = tmp_path_factory.mktemp("chromium")
     with home_network() as network, network.serving(stack), network.browser(browser, folder) as one:
         yield one
@@ -40,7 +40,7 @@ def test_a_person_logs_in_watches_live_and_logs_out(
         console.go("/")
         console.sees(WARNING)
         assert console.violations() == []
-        # The provider would send the browser back to another address.
+        # The identity provider would redirect the browser to another address.
         console.press("Log in with Example")
         console.sees(f"Log in with the identity provider at {stack.address}.")
         console.log_in(account)

@@ -1,4 +1,4 @@
-"""The tasks that people use the console for, from login on. One tour of six is not ``long``."""
+"""The tasks that people use the console for. One of the six tours is not marked ``long``."""
 
 import base64
 import codecs
@@ -38,10 +38,10 @@ _COUNT_TONES = """
         return create.call(this);
     };
 """
-"""Counts what the page has the loudspeaker play."""
+"""Script that counts the sounds that the page plays."""
 NOT_FOUND = "404 (Not Found)"
 REFUSED = "400 (Bad Request)"
-"""The browser itself notes in its console that a form was refused."""
+"""Error that the browser itself logs when a form is rejected."""
 
 
 def test_watch_what_passes_and_what_it_sets_off(
@@ -116,7 +116,7 @@ def test_find_a_plate_and_its_history(console: ConsolePage, scene: Scene) -> Non
 
 
 def _for_excel(saved: Download) -> list[dict[str, str]]:
-    """The rows of a CSV file, which begins with a byte order mark."""
+    """Return the rows of a CSV file that starts with a byte order mark."""
     data = saved.path().read_bytes()
     assert data.startswith(codecs.BOM_UTF8)
     return list(csv.DictReader(data.decode("utf-8-sig").splitlines()))
@@ -259,7 +259,7 @@ def test_triggers_of_an_alert(console: ConsolePage, stack: ConsoleStack, account
 def test_add_a_camera_and_draw_its_zones(
     console: ConsolePage, stack: ConsoleStack, account: Account
 ) -> None:
-    # The substitute for a worker reports snapshots but stores none.
+    # The fake worker reports snapshots but does not store any.
     console.expected += [REFUSED, "404 (Not Found)"]
     console.log_in(account, "/cameras/new")
     console.fill("Name", "Gate west")
@@ -452,7 +452,7 @@ def test_a_new_alert_for_listed_plates_suppresses_the_same_plate_only(
     console.page.wait_for_url(re.compile(r"/alerts/[0-9a-f-]{36}$"))
     (made,) = _asked(console, "GET", "/api/alertas")["alerts"]
     assert made["cooldownScope"] == "plate"
-    # That of an alert that is there, and one that was chosen, stay.
+    # The scope of a stored alert stays, and so does a scope that the person has chosen.
     mode.select_option("any")
     expect(scope).to_have_value("plate")
     console.go("/alerts/new")
@@ -678,7 +678,7 @@ def test_in_portuguese_by_the_browsers_language(
 
 
 def _first_picture(route: Route) -> None:
-    """Answer as the API does where a camera is; in these tests there is none."""
+    """Respond as the API does if a camera sends an image; these tests have no camera."""
     picture = base64.b64encode(pictures()[0].photo).decode()
     size = {"frameWidth": 1280, "frameHeight": 720, "milliseconds": 400}
     tested = {"reachable": True, "error": None, "code": None, "picture": picture, **size}
@@ -694,7 +694,7 @@ def _alert(console: ConsolePage, name: str, **fields: object) -> str:
 def _asked(
     console: ConsolePage, method: str, path: str, body: dict[str, object] | None = None
 ) -> dict[str, Any]:
-    """Call the API as the page does, with its cookie."""
+    """Call the API as the page does, with the page's cookie."""
     ask = """async ([method, path, body]) => {
         const headers = body ? {"Content-Type": "application/json"} : {};
         const answer = await fetch(path, {method, headers, body: body && JSON.stringify(body)});

@@ -134,7 +134,7 @@ def test_strange_texts_are_shown_as_texts(
 
 
 async def _join(stack: ConsoleStack, account: Account, email: str, name: str) -> None:
-    """Add a person to the account under a name of their choice."""
+    """Add a person to the account under a given name."""
     async with logged_in(stack.application, account.email) as administrator:
         made = await invite(administrator, email, Role.VIEWER)
     async with browser_of(stack.application) as browser:
