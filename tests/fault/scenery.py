@@ -197,7 +197,7 @@ def owner_of(stack: RunningStack) -> UUID:
 
 
 def show_undisturbed(scenery: Scenery) -> None:
-    """Show the scene once, and keep its plates as they are read here and the frames a second."""
+    """Show the scene once without faults, and record its plates and the frames read per second."""
     started = time.monotonic()
     show = scenery.cameras.show(None)
     verdict = scenery.until_nothing_is_open()

@@ -1,4 +1,4 @@
-"""How far the stages are, as Kafka knows it."""
+"""Progress of the stages, as recorded in Kafka."""
 
 from collections import Counter
 from collections.abc import Iterator
@@ -35,7 +35,7 @@ from tests.fault.alert_delays import Dated
 
 @dataclass(frozen=True)
 class Step:
-    """What one stage does with one topic."""
+    """The work of one stage on one topic."""
 
     stage: str
     topic: Topic
@@ -67,7 +67,7 @@ STEPS = (
     Step("sink", ATTEMPTS),
     Step("sink", OUTCOMES),
 )
-"""Every step that a plate takes."""
+"""The steps that a plate goes through, from reading to delivery."""
 
 _DEAD_LETTERS = (
     READING_DEAD_LETTERS,
@@ -80,9 +80,9 @@ _R = TypeVar("_R", bound=Record)
 
 
 class Stages:
-    """Asks Kafka. Each call connects again, since Kafka itself is killed in between.
+    """Asks Kafka. Each call opens a new connection, because Kafka is killed in between.
 
-    While it is unavailable every call raises kafka.errors.KafkaError or
+    While Kafka is unavailable, every call raises kafka.errors.KafkaError or
     common.errors.TransientError.
     """
 
@@ -90,7 +90,7 @@ class Stages:
         self._settings = settings
 
     def done(self) -> dict[Step, int]:
-        """Return how many records of each step's topic its stage has committed."""
+        """Return for each step the number of records that the stage has committed."""
         admin = open_admin(self._settings, "fault-stages")
         try:
             groups = {step.stage: self._committed(admin, step.stage) for step in STEPS}
@@ -102,8 +102,8 @@ class Stages:
         }
 
     def lag(self) -> dict[Step, int]:
-        """Return for each step how many records wait or are in flight."""
-        # What is done first: what it gave to the next topic is then among what is there.
+        """Return for each step the number of records that wait or are in flight."""
+        # Committed offsets first, so that the ends of topics include what those records led to.
         done = self.done()
         with self._consumer() as consumer:
             ends = {
@@ -113,26 +113,26 @@ class Stages:
         return {step: ends[step.topic] - done[step] for step in STEPS}
 
     def recognitions(self) -> list[Recognition]:
-        """Return everything that was published, in no particular order."""
+        """Return all published recognitions, in no particular order."""
         return self._all(RECOGNITIONS, Recognition)
 
     def alerts(self) -> list[AlertTrigger]:
-        """Return every alert that was published, repeats included."""
+        """Return all published alerts, including repeats."""
         return self._all(ALERTS, AlertTrigger)
 
     def dated_readings(self) -> list[Dated[FrameReadings]]:
         return self._dated(READINGS, FrameReadings)
 
     def dated_alerts(self) -> list[Dated[AlertTrigger]]:
-        """Return every alert that was published, repeats included."""
+        """Return all published alerts with their times, including repeats."""
         return self._dated(ALERTS, AlertTrigger)
 
     def dead_letters(self) -> list[DeadLetter]:
-        """Return what the stages could not handle."""
+        """Return the records that the stages could not process."""
         return [letter for topic in _DEAD_LETTERS for letter in self._all(topic, DeadLetter)]
 
     def _committed(self, admin: KafkaAdminClient, stage: str) -> Counter[str]:
-        """Return by topic how far a stage's group is."""
+        """Return the committed offsets of a stage's group, by topic."""
         group = group_name(self._settings, stage)
         done: Counter[str] = Counter()
         for tp, meta in admin.list_group_offsets(group)[group].items():

@@ -1,4 +1,4 @@
-"""A cable that is cut lets nothing through and says nothing; once mended, what was sent comes."""
+"""A cut cable drops all traffic without closing connections; after the repair, the data arrives."""
 
 import socket
 import struct
@@ -19,7 +19,7 @@ _RESET_WHEN_CLOSED = struct.pack("ii", 1, 0)
 
 @pytest.fixture
 def echo_port() -> Iterator[int]:
-    """A server on 127.0.0.1 that sends back what it gets on one connection."""
+    """A server on 127.0.0.1 that accepts one connection and sends back what it receives."""
     with socket.create_server(("127.0.0.1", 0)) as server:
 
         def echo() -> None:

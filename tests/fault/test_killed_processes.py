@@ -1,13 +1,13 @@
-"""Every process is killed or cut off under load, and still every result arrives exactly once.
+"""Every result arrives exactly once although every process is killed or cut off under load.
 
-In a round, faults follow each other without waiting for the pipeline to recover, in a seeded
-order: every process and inference worker is killed, one stage frozen, and the second workers
-are cut off from Kafka for longer than their session, while everything else goes on. One round is
-part of every test run; ``ROUNDS=20 pytest -m fault`` runs twenty, with two of everything, where
-one of two is also frozen and a broker of three is unavailable, and where, while the second
-workers are cut off, a first one is frozen and another one killed. Then it causes each fault alone,
-freezes and full disks too, and measures the recovery (``FAULT_ONLY=freeze``: only those whose
-name contains that). ``FAULT_SEED`` sets order and times.
+In a round, faults follow each other without waiting for the pipeline to recover, in a seeded order:
+every process and inference worker is killed, one stage is frozen, and the second workers are cut
+off from Kafka for longer than their session while all other processes run. One round is part of
+every test run. ``ROUNDS=20 pytest -m fault`` runs twenty rounds with two workers of every process.
+There, workers are also frozen, one of three brokers is unavailable, and a first worker is frozen
+and another one killed while the second workers are cut off. A second test injects each fault alone,
+including freezes and full disks, and measures the recovery. ``FAULT_ONLY=freeze`` selects the
+faults whose name contains "freeze". ``FAULT_SEED`` sets the order and the times of the faults.
 """
 
 import os
@@ -57,19 +57,19 @@ _KILLS = (*KILLS, *WORKER_KILLS, *kills_of_seconds(_TWICE))
 _STAGES = ("recognition", "sink", "alerts", "webhooks")
 _PAUSE_SECONDS = (2.0, 8.0)
 _SHORT_PAUSE_SECONDS = (0.5, 3.0)
-# Longer than a member of a consumer group may be silent, and than a call to a server may take.
+# Longer than the session of a group member, and longer than the timeout of a call to a server.
 _FREEZE_SECONDS = 15.0
 _SHORT_FREEZE_SECONDS = 7.0
 _FULL_SECONDS = 10.0
-# Longer than a session too: the group goes on without them.
+# Longer than a session too, so that the group removes the second workers.
 _CUT_SECONDS = 9.0
 _BROKER_AWAY_SECONDS = 30.0
-# The looping camera shows a plate again only after the time in which it has to stay silent.
+# The loop is longer than the cooldown, so that a plate is reported again.
 _LOOP_SECONDS = 80
 _SILENCE_SECONDS = 45
 _DRAIN_SECONDS = 600
 _POLL_SECONDS = 1.0
-# Part of what this machine reads when it does nothing else.
+# Fraction of the frames that this machine can read without other work.
 _LOAD_SHARE = 0.4
 
 
@@ -79,7 +79,7 @@ def test_all_comes_out_once_when_one_fault_follows_another(scenery: Scenery, say
         say(f"round {number} of {max(ROUNDS, 1)}")
         frozen = freezes(_SHORT_FREEZE_SECONDS, chance.sample(_STAGES, 1))
         if ROUNDS:
-            # One of two that comes back finds its work with the other one.
+            # A frozen worker of two returns after the other one has taken over its work.
             either = [*TWICE, *map(second_name, TWICE)]
             frozen += freezes(_FREEZE_SECONDS, chance.sample(either, 2))
             frozen += tuple(chance.sample(without_brokers(_BROKER_AWAY_SECONDS), 1))
@@ -88,7 +88,7 @@ def test_all_comes_out_once_when_one_fault_follows_another(scenery: Scenery, say
         say(str(recovery))
         hold_to_account(scenery, say)
         assert recovery.missing is None, str(recovery)
-        # Other tests run during the short round; twenty rounds have the machine to themselves.
+        # Other tests run during the short round. The twenty rounds run without other tests.
         assert recovery.is_in_time or not ROUNDS, f"took over {RECOVERY_SECONDS} s: {recovery}"
 
 
@@ -106,7 +106,7 @@ def _cause_all(scenery: Scenery, faults: list[Fault], chance: random.Random) -> 
 
 
 def _cause_at_once(saboteur: Saboteur, chance: random.Random) -> Callable[[], bool]:
-    """Cut the second workers off; of the first ones kill one and freeze another meanwhile."""
+    """Cut the second workers off. Meanwhile, kill one of the first workers and freeze another."""
     killed, frozen = chance.sample(_STAGES, 2)
     with saboteur.cut_off():
         is_there = saboteur.cause(Fault(FaultKind.KILL, killed))

@@ -1,10 +1,8 @@
-"""Each server unavailable for a while under load: nothing is lost, everything recovers, and
-meanwhile the API answers or says what is down.
-
-Some seconds in every test run; ``OUTAGE_SECONDS=300 pytest -m fault`` stops each for five
-minutes.
-An odd ``FAULT_SEED`` freezes ClickHouse and S3 (nothing answers) and stops the others
-(connections are refused), an even one the other way round.
+"""Each server is unavailable for a while under load. Nothing is lost, everything recovers, and the
+API responds or names the unavailable dependency. An outage takes some seconds in every test run,
+and five minutes with ``OUTAGE_SECONDS=300 pytest -m fault``. An odd ``FAULT_SEED`` freezes
+ClickHouse and S3 (they do not respond) and stops the other servers (connections are refused). An
+even seed does the reverse.
 """
 
 import os
@@ -33,15 +31,15 @@ PLATES_PER_SECOND = float(os.environ.get("PLATES_PER_SECOND") or 5)
 pytestmark = [pytest.mark.fault, pytest.mark.long, pytest.mark.timeout(900 + 3 * OUTAGE_SECONDS)]
 
 _SHORT_SECONDS = 5.0
-# The API calls Kafka unavailable once it was silent for 10 s (common.kafka.tailer).
+# The API reports Kafka as unavailable after 10 s without a response (common.kafka.tailer).
 _NOTICED_SECONDS = 15.0
-# The API looks for a sign of life after a second and a half and for three
+# The circuit breaker checks a slow server after 1.5 s, for up to 3 s
 # (api/adapters/circuit_breaker.py).
 _LONGEST_ANSWER_SECONDS = 10.0
-# What the interface has for a dependency that is unavailable, see api/errors.py.
+# The error code for an unavailable dependency; see api/errors.py.
 _UNAVAILABLE = '"code":"dependency_unavailable"'
 _LOAD_SHARE = 0.3
-# Of alerts and searches while S3 is unavailable, at the 95th percentile.
+# Limit of alert delays and searches while S3 is unavailable, at the 95th percentile.
 _SLOWEST_SECONDS = 3.0
 _ALONE = tuple((stopped,) for stopped in (*SERVERS, "mail", "receiver"))
 _TOGETHER = (("clickhouse", "s3", "mail"), ("kafka", "postgres", "receiver"))
@@ -49,14 +47,14 @@ _TOGETHER = (("clickhouse", "s3", "mail"), ("kafka", "postgres", "receiver"))
 
 @dataclass(frozen=True)
 class Asked:
-    """What the API answered to one question of a client during an outage."""
+    """The API's response to one request of a client during an outage."""
 
     what: str
     answer: Answer
 
     @property
     def fault(self) -> str | None:
-        """What is wrong with it: too slow, or neither an answer nor word of what is unavailable."""
+        """What is wrong: a slow response, or a failure that names no unavailable dependency."""
         if self.answer.seconds > _LONGEST_ANSWER_SECONDS:
             return f"{self.what}: {self.answer.seconds:.1f} s"
         if 200 <= self.answer.status < 300:
@@ -99,7 +97,7 @@ def test_nothing_is_lost_while_servers_are_unavailable(
 
 
 def _hold_to_its_pace(scenery: Scenery, say: Say, began_ms: int, over_ms: int) -> None:
-    """Fail if alerts waited for images: they must be sent before these are stored."""
+    """Fail if alerts waited for images. Alerts must be sent before images are stored."""
     delays = alert_delays_seconds(
         scenery.stages.dated_readings(),
         scenery.stages.dated_alerts(),
@@ -134,7 +132,7 @@ def _without(scenery: Scenery, stopped: str) -> Iterator[None]:
 
 
 def _ask_meanwhile(scenery: Scenery, stopped: tuple[str, ...]) -> Iterator[Asked]:
-    """Search, read and change configuration, and look at /readyz, until the outage is over."""
+    """Search, read and change the configuration, and call /readyz, until the outage is over."""
     api, webhook_id = scenery.api, scenery.webhook_id
     began = time.monotonic()
     seconds = OUTAGE_SECONDS or _SHORT_SECONDS
@@ -147,20 +145,20 @@ def _ask_meanwhile(scenery: Scenery, stopped: tuple[str, ...]) -> Iterator[Asked
         ready = api.ask("GET", scenery.stack.ready_url)
         yield Asked("readyz", ready)
         servers = {one for one in stopped if one in SERVERS}
-        # A server that has just gone may have answered a moment before.
+        # A check of the server may have succeeded just before the outage.
         assert not is_due or _named(ready) >= servers, f"/readyz does not name {servers}: {ready}"
         assert servers or ready.status == 200, ready
         time.sleep(1)
 
 
 def _named(ready: Answer) -> set[str]:
-    """Return what /readyz says is down."""
+    """Return the dependencies that /readyz reports as unavailable."""
     checks = msgspec.json.decode(ready.text)["checks"] if ready.status == 503 else {}
     return {name for name, said in checks.items() if said != "ok"}
 
 
 def _summary(asked: list[Asked]) -> str:
-    """Return for each question how often it was answered, how often not, and the slowest."""
+    """Return for each kind of request the successes, the total, and the slowest response."""
     lines = []
     for what in dict.fromkeys(each.what for each in asked):
         answers = [each.answer for each in asked if each.what == what]

@@ -1,4 +1,4 @@
-"""What was published of each trigger, early and in the end, and what of it cannot be. Pure."""
+"""The records published for each trigger, early and final, and checks of these records. No I/O."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
@@ -23,7 +23,7 @@ _COURSES = (
 
 @dataclass(frozen=True)
 class TriggerHistory:
-    """One trigger of a rule: what was published of it, by phase, repeats left out."""
+    """A trigger of a rule: the records published for the trigger, by phase, without repeats."""
 
     id: UUID
     rule: Rule
@@ -37,28 +37,29 @@ class TriggerHistory:
 
     @property
     def is_resolved_once(self) -> bool:
-        """Whether it triggered only in the end, or early with exactly one word of what became."""
+        """Whether the trigger was only final, or early with exactly one resolution."""
         return set(self.by_phase) in _COURSES
 
     @property
     def standing(self) -> Recognition | None:
-        """The recognition that it finally represents. None if withdrawn or not resolved."""
+        """The recognition that the trigger stands for, or None if withdrawn or unresolved."""
         ends = (TriggerPhase.FINAL, TriggerPhase.CONFIRMED, TriggerPhase.CORRECTED)
         return next(
             (self.by_phase[phase].recognition for phase in ends if phase in self.by_phase), None
         )
 
     def spent(self) -> Iterator[Recognition]:
-        """Return what it suppressed others by at some time: each with the time of its trigger."""
+        """Yield the recognitions that ever suppressed others, dated at the time of the trigger."""
         for trigger in self.by_phase.values():
             if trigger.phase is not TriggerPhase.WITHDRAWN:
                 at_ms = trigger.triggered_ms
                 yield msgspec.structs.replace(trigger.recognition, captured_ms=at_ms)
 
     def spends(self) -> Recognition | None:
-        """Return what its cooldown suppresses by for good, None where that was moved meanwhile.
+        """Return the recognition of the cooldown, or None if a correction changed its key.
 
-        A correction that moves it is not checked again: the alert was published already.
+        After such a correction the cooldown is not checked again, as the alert is already
+        published.
         """
         early, standing = self.by_phase.get(TriggerPhase.EARLY), self.standing
         if standing is None:
@@ -73,7 +74,7 @@ class TriggerHistory:
 def trigger_histories(
     triggers: Iterable[AlertTrigger], rules: Mapping[str, Rule]
 ) -> list[TriggerHistory]:
-    """Return what lies on the alerts topic by trigger."""
+    """Return the records of the alerts topic, grouped by trigger."""
     by_id: defaultdict[UUID, dict[TriggerPhase, AlertTrigger]] = defaultdict(dict)
     for trigger in triggers:
         by_id[trigger.id].setdefault(trigger.phase, trigger)
@@ -84,12 +85,12 @@ def trigger_histories(
 
 
 def unresolved(histories: Iterable[TriggerHistory]) -> list[str]:
-    """Return those published early and never resolved, resolved twice over, or never published."""
+    """Return triggers that do not have exactly one final record or resolution."""
     return [str(each) for each in histories if not each.is_resolved_once]
 
 
 def inconsistent(triggers: Iterable[AlertTrigger]) -> list[str]:
-    """Return what was published again and said something else."""
+    """Return triggers whose repeated record differs from the first record."""
     said: dict[tuple[UUID, TriggerPhase], object] = {}
     return [
         f"{one.alert.name!r} {one.id} {one.phase}: {one.recognition.plate} {one.recognition.id}"
@@ -103,7 +104,7 @@ def _said(one: AlertTrigger) -> object:
 
 
 def causes(triggers: Iterable[AlertTrigger]) -> Iterator[tuple[UUID, tuple[UUID, UUID]]]:
-    """Return the id of each trigger, and the alert and the pass that it began with."""
+    """Yield the ID of each trigger, with the alert and the pass that caused the trigger."""
     for one in triggers:
         if one.phase in _FIRST:
             yield one.id, (one.alert.alert_id, one.recognition.id)
@@ -112,7 +113,7 @@ def causes(triggers: Iterable[AlertTrigger]) -> Iterator[tuple[UUID, tuple[UUID,
 def unfounded(
     histories: Iterable[TriggerHistory], entered: Mapping[UUID, Recognition]
 ) -> Iterator[str]:
-    """Return triggers that stand for what is no recognition, or for none that matches the rule."""
+    """Yield triggers for unknown recognitions, or for recognitions that do not match the rule."""
     for history in histories:
         standing, early = history.standing, history.by_phase.get(TriggerPhase.EARLY)
         if early is not None and not history.rule.is_matched_by(early.recognition):
@@ -124,7 +125,7 @@ def unfounded(
 
 
 def _is_right(history: TriggerHistory) -> bool:
-    """Return whether it was confirmed for the same plate, or corrected for another one."""
+    """Return whether a confirmation has the early plate, and a correction a different plate."""
     early, standing = history.by_phase.get(TriggerPhase.EARLY), history.standing
     if early is None or standing is None:
         return True
@@ -135,7 +136,7 @@ def _is_right(history: TriggerHistory) -> bool:
 def wrongly_withdrawn(
     histories: Iterable[TriggerHistory], entered: Mapping[UUID, Recognition]
 ) -> Iterator[str]:
-    """Return triggers that were withdrawn although what passed matches the rule."""
+    """Yield triggers that were withdrawn although the recognition matches the rule."""
     for history in histories:
         withdrawn = history.by_phase.get(TriggerPhase.WITHDRAWN)
         seen = None if withdrawn is None else entered.get(withdrawn.recognition.id)

@@ -1,4 +1,4 @@
-"""Input compared with output: rows, alerts, deliveries. No I/O."""
+"""Compares input with output: rows, alerts and deliveries. No I/O."""
 
 from collections import Counter, defaultdict
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
@@ -29,11 +29,11 @@ _UNRESOLVED = "early alert is not resolved once"
 
 @dataclass(frozen=True)
 class Evidence:
-    """Everything that is known after a run.
+    """The records and counts collected after a run.
 
-    ``sent`` are recognitions that the test published itself, ``entered`` what lies on the topic;
-    ``triggers`` what lies on the alerts topic, ``received`` what reached receivers, with repeats;
-    ``rows`` and ``alert_rows`` count the rows that ClickHouse shows for an id.
+    ``sent`` are the recognitions that the test published, ``entered`` those on the topic.
+    ``triggers`` is the content of the alerts topic, ``received`` all deliveries including repeats.
+    ``rows`` and ``alert_rows`` count the visible rows in ClickHouse for each ID.
     """
 
     sent: Sequence[Recognition]
@@ -46,13 +46,13 @@ class Evidence:
 
 @dataclass(frozen=True)
 class Verdict:
-    """Faults by kind, each with its evidence; and how often what was repeated."""
+    """Faults by kind, each with its evidence, and the number of repeats."""
 
     faults: Mapping[str, tuple[str, ...]]
     figures: Mapping[str, int]
 
     def __bool__(self) -> bool:
-        """Whether there is any fault."""
+        """Whether a fault was found."""
         return any(self.faults.values())
 
     @property
@@ -61,7 +61,7 @@ class Verdict:
         return any(self.faults.get(kind) for kind in (_FORGOTTEN, _UNRESOLVED))
 
     def __str__(self) -> str:
-        """Return the figures, then the first of each kind of fault."""
+        """Return the figures, then the first fault of each kind."""
         lines = ["  ".join(f"{name} {count}" for name, count in self.figures.items())]
         for kind, found in self.faults.items():
             lines += [f"{len(found)} x {kind}:", *(f"  {each}" for each in found[:_SHOWN])]
@@ -69,7 +69,7 @@ class Verdict:
 
 
 def judge(evidence: Evidence, rules: Iterable[Rule]) -> Verdict:
-    """Return everything that is lost, doubled, against the rules or missing."""
+    """Return what is lost, duplicated, missing, or against the rules."""
     entered = {seen.id: seen for seen in evidence.entered}
     by_name = {rule.name: rule for rule in rules}
     histories = trigger_histories(evidence.triggers, by_name)
@@ -151,7 +151,7 @@ def _missing(
     for history in histories:
         if history.standing is not None:
             triggered[history.rule.name].add(history.standing.id)
-        # A withdrawn one suppressed others until then.
+        # A withdrawn trigger suppressed others until the withdrawal.
         for one in history.spent():
             spent[history.rule.name, *history.rule.place_of(one)].append(one)
     for name, rule in rules.items():
@@ -173,7 +173,7 @@ def _broken_cooldowns(
     for name, of_rule in spent.items():
         rule = rules[name]
         by_time = sorted(of_rule, key=lambda seen: seen.captured_ms)
-        # The sort keeps the order in time of those of one place.
+        # Sorting is stable, so recognitions with the same key stay in order of time.
         for one, other in pairwise(sorted(by_time, key=rule.place_of)):
             if rule.suppresses(one, other):
                 yield f"{name!r}: {one.id} and {other.id}, {other.captured_ms - one.captured_ms} ms"
@@ -193,7 +193,7 @@ def _due_of(history: TriggerHistory) -> Iterator[Cause]:
         if history.rule.notifies_gate and phase is not TriggerPhase.CONFIRMED:
             yield GATE, event, about, name
     if history.rule.notifies_guard and history.standing is not None:
-        # Once, at the end.
+        # The email is sent once, at the end.
         yield Receivers.MAIL, EventName.ALERT_TRIGGERED, str(history.standing.id), name
 
 

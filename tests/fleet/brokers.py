@@ -1,5 +1,4 @@
-"""Three brokers that machines reach over the network, and that let the service do what the docs say
-and no more.
+"""Three brokers that machines reach over the network. Access rules allow only what the docs list.
 """
 
 from dataclasses import dataclass, fields, replace
@@ -19,7 +18,7 @@ from deploy.local.servers.kafka_login import ADMINISTRATOR
 from tests.services.kafka_cluster import ClusterBroker, broker_names, with_brokers
 
 BROKERS = broker_names(3)
-# As docs/deployment.md has them.
+# The permissions that docs/deployment.md lists.
 _TOPIC_RIGHTS = (
     ACLOperation.CREATE,
     ACLOperation.DESCRIBE,
@@ -33,12 +32,12 @@ _GROUP_RIGHTS = (ACLOperation.READ,)
 
 @dataclass(frozen=True, kw_only=True)
 class GuardedBroker(ClusterBroker):
-    """A broker with access rules: the service has its own topics and groups, by their prefix."""
+    """A broker with access rules. The service has the topics and groups with its prefix."""
 
     prefix: str
 
     def initialise(self) -> None:
-        """Create the user and, on the first broker, its rights."""
+        """Create the user and, on the first broker, the user's permissions."""
         super().initialise()
         if self.number != 1 or self.login is None:
             return
@@ -75,7 +74,7 @@ class GuardedBroker(ClusterBroker):
         ]
 
     def _link(self) -> list[str]:
-        # The network's address is one of this machine: brokers listen there themselves.
+        # The network's address belongs to this machine, so brokers listen on the address directly.
         return [
             line.replace(f"LINK://127.0.0.1:{self.link_port},", f"{self._far},")
             for line in super()._link()
@@ -87,7 +86,7 @@ class GuardedBroker(ClusterBroker):
 
 
 def with_guarded_brokers(plan: StackPlan, address: str, prefix: str) -> StackPlan:
-    """Return the plan with three brokers in place of its one, which also listen at ``address``."""
+    """Return the plan with three brokers instead of one. The brokers also listen at ``address``."""
     plan = with_brokers(plan, len(BROKERS), None)
     servers = tuple(
         GuardedBroker(
@@ -102,6 +101,6 @@ def with_guarded_brokers(plan: StackPlan, address: str, prefix: str) -> StackPla
 
 
 def servers_at(plan: StackPlan, address: str) -> str:
-    """Return how machines reach the brokers."""
+    """Return the addresses at which machines reach the brokers."""
     brokers = [each for each in plan.servers if isinstance(each, GuardedBroker)]
     return ",".join(f"{address}:{broker.link_port}" for broker in brokers)

@@ -1,4 +1,4 @@
-"""The folder of a fleet, whose logs are saved with the test run's, and progress output."""
+"""Fixtures: a fleet's folder, whose logs are saved with the test run's, and progress output."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,6 +11,6 @@ from tests.fault.conftest import stack_folder
 
 @pytest.fixture
 def fleet_folder(tmp_path: Path) -> Iterator[Path]:
-    """A folder with a short path."""
+    """The folder of a fleet, with a short path."""
     with stack_folder(tmp_path) as folder:
         yield folder

@@ -1,4 +1,4 @@
-"""A fleet under test: started, harmed, restarted."""
+"""A fleet under test, with functions to start, restart and cut off its parts."""
 
 import http.client
 import time
@@ -17,9 +17,9 @@ from tests.services.stack import RunningStack, second_name
 from tests.waiting import wait_until
 
 SKEW_SECONDS = 2.0
-"""The second machine's clock is ahead of the first one's by this much."""
+"""The time by which the second machine's clock is ahead of the first machine's clock."""
 PROCESSES = tuple(name for each in APPLICATION for name in (each, second_name(each)))
-# Three brokers and twenty other processes start concurrently, on any number of cores.
+# Three brokers and twenty other processes start at the same time, on any number of cores.
 _PATIENCE = 4.0
 _HEALTH_SECONDS = 90
 _ASK_SECONDS = 3
@@ -27,7 +27,7 @@ _ASK_SECONDS = 3
 
 @dataclass(frozen=True)
 class Fleet:
-    """Three brokers, a proxy before two APIs, and two of every process on two machines."""
+    """Three brokers, a proxy in front of two APIs, and each process on both machines."""
 
     stack: RunningStack
     network: Network
@@ -36,7 +36,7 @@ class Fleet:
         return self.network.machines[process.endswith("-2")]
 
     def is_healthy(self, process: str) -> bool:
-        """Return whether a process reports readiness, on the page that is bound to its machine."""
+        """Return whether a process reports readiness on its health page."""
         stage, host = process.removesuffix("-2"), self.machine_of(process).address
         path = "/readyz" if stage == API else "/healthz"
         port = self.stack.plan.metrics_port + METRICS_OFFSETS[stage]
@@ -50,14 +50,14 @@ class Fleet:
             connection.close()
 
     def wait_for_health(self, process: str) -> float:
-        """Wait until a process is healthy, and return how long that took (s)."""
+        """Wait until a process is healthy, and return the time that this took (s)."""
         began = time.monotonic()
         wait_until(f"{process} is well", lambda: self.is_healthy(process), _HEALTH_SECONDS, 0.5)
         return time.monotonic() - began
 
     @contextmanager
     def cut_off(self, machine: Machine) -> Iterator[None]:
-        """Cut a machine off while the block runs; its processes go on."""
+        """Cut a machine off while the block runs. Its processes keep running."""
         machine.cut_off()
         try:
             yield
@@ -65,7 +65,7 @@ class Fleet:
             machine.reconnect()
 
     def restart(self, process: str) -> None:
-        """Stop a process gracefully and start it."""
+        """Stop a process gracefully and start the process again."""
         self.stack.stop_process(process)
         self.stack.start_process(process)
 
@@ -75,7 +75,7 @@ def running_fleet(folder: Path, receivers: Receivers) -> Iterator[Fleet]:
     """Run a fleet for the length of the block.
 
     Raises:
-        NetworkRefusedError: this user may not lay a network.
+        NetworkRefusedError: the user is not allowed to create a network.
     """
     with laid_network(folder, (0.0, SKEW_SECONDS)) as network:
         passed_on = (receivers.web.port, receivers.mail.port)

@@ -15,9 +15,9 @@ _FREEZE_SECONDS = 15.0
 _BROKER_AWAY_SECONDS = 20.0
 _CUT_SECONDS = 20.0
 _STAGES = ("recognition", "alerts", "webhooks", "sink")
-# A topic's reader is restarted before its writer, as in an upgrade.
+# A topic's consumer is restarted before its producer, as in an upgrade.
 ROLLING = ("sink", "webhooks", "alerts", "recognition", "ingest", "relay", "api")
-"""The order of docs/deployment.md."""
+"""The order in docs/deployment.md."""
 
 
 class Harm(StrEnum):
@@ -30,14 +30,14 @@ class Harm(StrEnum):
 
 @dataclass(frozen=True)
 class Done:
-    """The fault, in words, and a check that it is over."""
+    """Description of a fault, and a check of whether the fleet has recovered."""
 
     what: str
     is_there: Callable[[], bool]
 
 
 def harms(chance: random.Random) -> Iterator[Harm]:
-    """Return kinds without end: each of them once in five, rolling first."""
+    """Yield faults without end: each kind once in five, and a rolling restart first."""
     kinds = list(Harm)
     while True:
         yield from kinds
@@ -45,10 +45,10 @@ def harms(chance: random.Random) -> Iterator[Harm]:
 
 
 class Saboteurs:
-    """Injects faults into a fleet. Every choice comes from the seed."""
+    """Injects faults into a fleet. The seed determines every choice."""
 
     def __init__(self, fleet: Fleet, chance: random.Random) -> None:
-        """``chance`` chooses the processes."""
+        """``chance`` selects the processes."""
         self._fleet = fleet
         self._chance = chance
         self._hands = Saboteur(fleet.stack)
@@ -64,7 +64,7 @@ class Saboteurs:
         }[harm]()
 
     def _kill(self) -> Done:
-        # A stage's worker, and any other process.
+        # Kill a worker of a stage, and another process.
         stages = [name for each in _STAGES for name in (each, second_name(each))]
         first = self._chance.choice(stages)
         other = self._chance.choice([name for name in PROCESSES if name != first])

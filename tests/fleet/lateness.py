@@ -1,4 +1,4 @@
-"""Delay of alerts: from the report or sight of a vehicle to the receiver. No I/O."""
+"""Delay of alerts, from the sending or end of a pass until the receiver gets the alert. No I/O."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ _TRIGGERED = EventName.ALERT_TRIGGERED
 
 @dataclass(frozen=True)
 class Lateness:
-    """Seconds from each recognition to its alert's first arrival, the shortest first."""
+    """Seconds from each recognition to the first arrival of its alert, in ascending order."""
 
     what: str
     seconds: tuple[float, ...]
@@ -33,7 +33,7 @@ class Lateness:
 
 
 def of_sent(sent_at: Mapping[UUID, float], received: Sequence[Received], alert: str) -> Lateness:
-    """Return it for recognitions that were sent at these times (monotonic s)."""
+    """Return the lateness for recognitions that were sent at these times (monotonic s)."""
     arrivals = _arrivals(received, alert)
     late = [arrivals[str(one)] - at for one, at in sent_at.items() if str(one) in arrivals]
     return Lateness("of what was sent", tuple(sorted(late)), len(sent_at) - len(late))
@@ -47,9 +47,9 @@ def of_seen(
     unix_offset_seconds: float,
     since: float,
 ) -> Lateness:
-    """Return it for passes of cameras that were last seen after ``since`` (Unix s).
+    """Return the lateness for passes of cameras that ended after ``since`` (Unix s).
 
-    ``unix_offset_seconds`` is what makes Unix time of the receiver's monotonic one.
+    ``unix_offset_seconds`` converts the receiver's monotonic time to Unix time.
     """
     mine, late = set(cameras), []
     seen: set[str] = set()

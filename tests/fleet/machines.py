@@ -1,7 +1,7 @@
 """Machines of a fleet: network namespaces at a switch, each with its own folder and clock.
 
-A machine is cut off by taking its end of the cable out of the switch: packets vanish in both
-directions, nothing is refused or closed. It takes root.
+A machine is cut off by removing its end of the cable from the switch: packets are lost in both
+directions, and no connection is refused or closed. Networks require root.
 
 **Source:** bridge(8), veth(4), network_namespaces(7), nsenter(1).
 """
@@ -21,8 +21,8 @@ from tests.services.ip_command import ip
 _COMMAND_SECONDS = 10
 _NETWORKS = itertools.count()
 _CLOCK_SOURCE = Path(__file__).with_name("clock.c")
-# Capture and recogniser processes are given little of an environment, but this finds its way to
-# them: it begins each Python process again, with another clock.
+# Capture and inference processes get few environment variables, but they do import this module. It
+# restarts each Python process with another clock.
 _CLOCK = """
 import os, sys
 if "PLATESTREAM_TEST_CLOCK_AHEAD_MS" not in os.environ:
@@ -32,14 +32,14 @@ if "PLATESTREAM_TEST_CLOCK_AHEAD_MS" not in os.environ:
 
 
 class NetworkRefusedError(Exception):
-    """This user is not allowed to create a network; the message gives the denied operation."""
+    """The user is not allowed to create a network. The message names the denied operation."""
 
 
 @dataclass(frozen=True)
 class Machine:
-    """One machine: its namespace and near end of the cable are both called ``name``.
+    """A machine. Its namespace and the near end of its cable are both called ``name``.
 
-    ``folder`` is what it keeps; its clock is ``ahead_seconds`` ahead of this one.
+    ``folder`` contains the machine's data. Its clock is ``ahead_seconds`` ahead of this machine's.
     """
 
     name: str
@@ -49,24 +49,24 @@ class Machine:
     ahead_seconds: float = 0.0
 
     def cut_off(self) -> None:
-        """Drop all packets to and from it from now on."""
+        """Drop all packets to and from the machine from now on."""
         ip("link", "set", self.name, "nomaster")
 
     def reconnect(self) -> None:
-        """Let packets through again."""
+        """Stop dropping packets."""
         ip("link", "set", self.name, "master", self.switch)
 
     def command(self, *command: str) -> tuple[str, ...]:
-        """Return the command that runs it there."""
+        """Return the command that runs ``command`` on the machine."""
         variables = [f"PYTHONPATH={self._clock_folder}"] if self.ahead_seconds else []
         words = ("/usr/bin/env", *variables, *command)
         return tied("nsenter", f"--net=/run/netns/{self.name}", *words)
 
     def set_clock(self) -> None:
-        """Make what Python processes there begin with.
+        """Write the module that sets the clock of Python processes on the machine.
 
         Raises:
-            FileNotFoundError: there is no C compiler.
+            FileNotFoundError: no C compiler is installed.
         """
         if not self.ahead_seconds:
             return
@@ -82,7 +82,7 @@ class Machine:
         (self._clock_folder / "sitecustomize.py").write_text(text)
 
     def now_seconds(self) -> float:
-        """Return the time of a Python process there (Unix s)."""
+        """Return the time that a Python process on the machine gets (Unix s)."""
         asked = self.command(sys.executable, "-c", "import time; print(time.time())")
         answer = subprocess.run(asked, check=True, capture_output=True, timeout=_COMMAND_SECONDS)
         return float(answer.stdout)
@@ -94,7 +94,7 @@ class Machine:
 
 @dataclass(frozen=True)
 class Network:
-    """A switch with machines; this machine, with all servers, has ``address`` there."""
+    """A switch with machines. ``address`` is the address of this machine, which has all servers."""
 
     address: str
     machines: tuple[Machine, ...]
@@ -106,11 +106,11 @@ class Network:
 
 @contextmanager
 def laid_network(folder: Path, ahead_seconds: Sequence[float]) -> Iterator[Network]:
-    """Lay a network for the length of the block, with one machine for each clock.
+    """Create a network for the duration of the block, with one machine for each clock.
 
     Raises:
-        NetworkRefusedError: this user may not.
-        FileNotFoundError: there is no C compiler.
+        NetworkRefusedError: the user is not allowed to create a network.
+        FileNotFoundError: no C compiler is installed.
     """
     number = (os.getpid() * 7 + next(_NETWORKS)) % 4_096
     switch, begin = f"flt{number}", f"10.{220 + number // 256}.{number % 256}"

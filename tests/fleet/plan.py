@@ -1,4 +1,4 @@
-"""A fleet instead of a stack on one machine: what runs where, and how it reaches the servers."""
+"""The plan of a fleet: what runs on which machine, and how a machine reaches the servers."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -15,19 +15,19 @@ from tests.services.redis import RedisServer
 from tests.services.stack import second_name
 
 PREFIX: Final = "plates."
-"""Prefix of all topics and groups for which the service has rights."""
+"""Prefix of all topics and groups that the service can access."""
 API_PORT: Final = 8000
 _HERE: Final = "127.0.0.1"
 _SETTING: Final = "PLATESTREAM_"
-# What leads to a server on 127.0.0.1, and on a machine to the same port over the network.
+# Settings with addresses on 127.0.0.1, which machines reach over the network on the same port.
 _ADDRESSES: Final = ("S3_ENDPOINT", "DATABASE_URL", "CLICKHOUSE_URL", "RATE_LIMIT_STORE_URL")
 
 
 def fleet_plan(plan: StackPlan, network: Network, passed_on: tuple[int, ...]) -> StackPlan:
-    """Return the plan of a fleet: three brokers, a proxy, a store that both APIs count in, and of
-    every process one on each machine.
+    """Return the plan of a fleet: three brokers, a proxy, a rate limit store for both APIs, and
+    every process on each machine.
 
-    ``passed_on`` are ports of this machine that others reach too.
+    ``passed_on`` are further ports of this machine that the machines can reach.
     """
     plan = with_guarded_brokers(plan, network.address, PREFIX)
     (store_port,) = free_ports(1)
@@ -78,7 +78,7 @@ def _on(
 
 
 def _settings(machine: Machine, plan: StackPlan, network: Network) -> Mapping[str, str]:
-    """Return the settings that a process needs on a machine of the fleet only."""
+    """Return the settings that a process needs only on a machine of the fleet."""
     own = {
         "KAFKA_BOOTSTRAP_SERVERS": servers_at(plan, network.address),
         "SMTP_HOST": network.address,

@@ -1,4 +1,4 @@
-"""The proxy of a fleet: HAProxy in front of both APIs, and the servers' ports on the network.
+"""The proxy of a fleet: HAProxy in front of both APIs, which also forwards ports of servers.
 
 **Source:** HAProxy 2.6 configuration manual.
 """
@@ -18,7 +18,7 @@ defaults
     timeout server 1h
     timeout check 3s
 """
-# An API that does not answer twice in a row is left out; what it has not answered yet is another's.
+# An API that fails two checks in a row is left out, and its pending requests go to the other API.
 _API = """
 frontend api
     mode http
@@ -40,8 +40,8 @@ backend apis
 
 @dataclass(frozen=True, kw_only=True)
 class Proxy(Server):
-    """HAProxy. ``address`` is this machine's on the network, where ``passed_on`` are the ports of
-    servers on 127.0.0.1; ``apis`` are the addresses of the APIs, by name.
+    """HAProxy for ``apis``, the addresses of the APIs by name. At ``address`` the proxy also
+    forwards ``passed_on``, which are ports of servers on 127.0.0.1.
     """
 
     address: str
@@ -50,7 +50,7 @@ class Proxy(Server):
     name: str = "proxy"
 
     def ports(self) -> tuple[PortUse, ...]:
-        """Return only the API's, which the plan already names."""
+        """Return no ports. The API's port is already in the plan."""
         return ()
 
     def prepare(self) -> None:
@@ -59,16 +59,16 @@ class Proxy(Server):
         self._configuration.write_text("".join((_GLOBAL, self._api(), *self._listeners())))
 
     def program(self) -> Program:
-        # Debian installs it in a folder that is not on every PATH.
+        # Debian installs HAProxy in a folder that is not on every PATH.
         program = shutil.which("haproxy") or "haproxy"
         command = tied(program, "-db", "-f", str(self._configuration))
         return Program(name=self.name, command=command, directory=self.directory.parent)
 
     def check(self) -> None:
-        """Connect.
+        """Check that the proxy accepts connections.
 
         Raises:
-            NotReadyError: nothing is listening.
+            NotReadyError: the proxy does not accept connections yet.
         """
         if not self._configuration.exists():
             raise NotReadyError("not prepared")

@@ -1,7 +1,7 @@
-"""A fleet is harmed under load, round after round: nothing is lost, nothing doubled, no alert late.
+"""Faults in a fleet under load cause no lost or duplicate result and no late alert.
 
 The first round restarts one process after the other. ``ROUNDS=20 make fleet`` runs twenty;
-``FLEET_SEED`` chooses order, moments and processes.
+``FLEET_SEED`` determines the order, times and processes of the faults.
 """
 
 import itertools
@@ -32,12 +32,12 @@ ROUNDS = int(os.environ.get("ROUNDS") or 5)
 SEED = int(os.environ.get("FLEET_SEED") or 1)
 PLATES_PER_SECOND = float(os.environ.get("PLATES_PER_SECOND") or 1)
 LOAD_SHARE = float(os.environ.get("FLEET_LOAD_SHARE") or 0.1)
-"""Fraction of this machine's capacity that is sent as frames, in addition to ingest's."""
+"""Fraction of the machine's capacity that is sent as frames, in addition to the cameras' frames."""
 
 pytestmark = [pytest.mark.fleet, pytest.mark.timeout(900 + 900 * ROUNDS)]
 
 _PASSES = 4
-# What the cameras play: two vehicles in 80 s, so that two cores read it as it comes.
+# The cameras play two vehicles in 80 s, so that two cores can read the frames in time.
 _CAMERA_PASSES = 2
 _LOOP_SECONDS = 80
 _SILENCE_SECONDS = 45
@@ -49,7 +49,7 @@ _ALERT = "any"
 
 @dataclass
 class Watched:
-    """Cameras that ingest plays on both machines, and when each of their frames may be missing."""
+    """Cameras that ingest plays on both machines, and the times when frames may be missing."""
 
     api: Api
     ids: tuple[str, ...]
@@ -58,7 +58,7 @@ class Watched:
 
     @contextmanager
     def stopped(self) -> Iterator[None]:
-        """Stop the cameras while the block runs: while one plays, something is always in flight."""
+        """Stop the cameras while the block runs; a running camera always has frames in flight."""
         self._enable(enabled=False)
         yield
         self._enable(enabled=True)
@@ -70,7 +70,7 @@ class Watched:
         self.harmed(since, time.time())
 
     def harmed(self, since: float, until: float) -> None:
-        """Record a span (Unix s) in which frames were interrupted."""
+        """Record a time range (Unix s) in which frames were interrupted."""
         moments = itertools.takewhile(lambda at: at < until, itertools.count(since, 5.0))
         self.cuts += [*moments, until]
 
@@ -110,7 +110,7 @@ def _round(
     chance: random.Random,
     say: Say,
 ) -> list[Lateness]:
-    """Return what was late; any other fault fails immediately."""
+    """Return the delays of alerts. Any other fault fails immediately."""
     since, known = time.time(), set(scenery.sent_at)
     watch = Recoveries(Saboteur(scenery.stack), scenery.api, scenery.stages, None)
     with scenery.under_load(share=LOAD_SHARE, plates_per_second=PLATES_PER_SECOND):
@@ -142,7 +142,7 @@ def _watched_cameras(scenery: Scenery, folder: Path) -> Iterator[Watched]:
     clip = folder / "loop.mp4"
     footage = film(_CAMERA_PASSES)
     write_clip(footage, clip, seconds=_LOOP_SECONDS)
-    # A stream can only be registered once per account, unless each camera has an identifier.
+    # A stream can be registered only once per account, unless each camera has an identifier.
     ids = [
         scenery.api.create_camera(clip.as_uri(), identifier=f"fleet-{number}")
         for number in range(_CAMERAS)
@@ -153,7 +153,7 @@ def _watched_cameras(scenery: Scenery, folder: Path) -> Iterator[Watched]:
 
 
 def _hold_cameras_to_account(scenery: Scenery, watched: Watched) -> None:
-    """No plate is repeated within its suppression, and none that is not in the scene appears."""
+    """Check that plates are not repeated within the cooldown, and belong to the scene."""
     for camera in watched.ids:
         listed = scenery.api.recognitions(camera)
         assert {one.plate for one in listed} >= set(watched.plates), listed

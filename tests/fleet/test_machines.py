@@ -1,4 +1,4 @@
-"""Machines of a fleet have their own clocks, and receive nothing while they are cut off."""
+"""Machines of a fleet have separate clocks, and receive nothing while they are cut off."""
 
 import socket
 import subprocess
@@ -59,7 +59,7 @@ def test_a_machine_and_its_children_have_their_own_clock(network: Network) -> No
     assert began <= one.now_seconds() <= time.time()
     began = time.time()
     assert 0 <= other.now_seconds() - began - _AHEAD_SECONDS <= time.time() - began
-    # Capture and recogniser processes get little more of the environment than where Python looks.
+    # Capture and inference processes get little more of the environment than the Python path.
     child = "import os, subprocess, sys; bare = {'PYTHONPATH': os.environ['PYTHONPATH']}; "
     child += "subprocess.run([sys.executable, '-c', 'import time; print(time.time())'], env=bare)"
     began = time.time()

@@ -1,4 +1,4 @@
-"""The image, built by buildah on a base of Debian's packages, and its files as a root folder."""
+"""The image, built by buildah on a base of Debian packages, and its files as a root folder."""
 
 import json
 import os
@@ -37,8 +37,8 @@ class BuiltImage:
     def command(
         self, clips: Path, *command: str, environment: Mapping[str, str] | None = None
     ) -> tuple[str, ...]:
-        """Return what runs a command as a container would, with what the image sets and
-        ``environment``, nothing else; video files are at ``CLIPS``.
+        """Return the command that runs ``command`` as in a container, with only the variables of
+        the image and ``environment``. Video files are at ``CLIPS``.
         """
         given = {**self.environment, **(environment or {})}
         pairs = [f"{name}={value}" for name, value in given.items()]
@@ -49,11 +49,11 @@ class BuiltImage:
 
 @contextmanager
 def built_image() -> Iterator[BuiltImage]:
-    """Build and mount it; the image is retained, and unchanged layers are not built again."""
+    """Build and mount the image. The image is retained, and unchanged layers are not rebuilt."""
     if BASE not in _run("buildah", "images", "--format", "{{.Name}}"):
         _run("deploy/image/base.sh", BASE)
     build = ["--layers", "--format=docker"]
-    # Who fetches packages through a proxy trusts its certificates here, too.
+    # A proxy for package downloads must be trusted in the build as well.
     if certificates := os.environ.get("PIP_CERT"):
         build.append(f"--secret=id=ca.pem,src={certificates}")
     builder = "BUILDER=buildah build --isolation=chroot"

@@ -13,10 +13,10 @@ _VARIABLE: Final = re.compile(r"\$(?:\$|\{(?P<name>\w+)(?::(?P<kind>[-?])(?P<res
 
 
 def services(settings: Mapping[str, str]) -> dict[str, dict[str, Any]]:
-    """Return the services as they are with these settings in ``.env``.
+    """Return the services of the file with these settings in ``.env``.
 
-    **Source:** Compose specification, "Interpolation": of its forms, those that the file has. A
-    name of ``environment`` without a value is passed on where it is set.
+    **Source:** Compose specification, "Interpolation": only the forms that the file uses. A name in
+    ``environment`` without a value is passed on if it is set.
     """
     text = interpolated(COMPOSE_FILE.read_text(), settings)
     found: dict[str, dict[str, Any]] = msgspec.yaml.decode(text)["services"]

@@ -1,4 +1,4 @@
-"""The image, built once for all tests of this folder."""
+"""Fixture: the image, built once for all tests of this folder."""
 
 import os
 from collections.abc import Iterator

@@ -1,7 +1,7 @@
 """compose.yaml without Docker: its commands and environments, from the image, on local servers.
 
-What differs: the servers are those of the local stack, at other addresses and with a login at
-Kafka, and all processes share one network, so that their pages have other ports.
+Differences: the servers of the local stack have other addresses, Kafka requires a login, and all
+processes share one network, so their health pages have other ports.
 """
 
 import os
@@ -30,24 +30,24 @@ ACCOUNT = {"email": "gate@platestream.example", "password": "correct horse batte
 _PAGES = ("api", "ingest", "recognition", "alerts", "webhooks", "sink", "relay")
 _JOBS = {"topics": "topics", "database schema": "database", "search schema": "search"}
 _UNUSED = ("POSTGRES_PASSWORD", "KAFKA_PASSWORD", "MQTT_PASSWORD", "GRAFANA_PASSWORD")
-# The servers of the local stack have one user each, which every user of compose.yaml is here.
+# Each server of the local stack has one user, who stands for every user in compose.yaml.
 _CLICKHOUSE = ("CLICKHOUSE_PASSWORD", "CLICKHOUSE_API_PASSWORD", "CLICKHOUSE_SINK_PASSWORD")
 _S3 = ("S3_ROOT_KEY", "S3_API_KEY", "S3_INGEST_KEY", "S3_READER_KEY", "S3_RECOGNITION_KEY")
 _KAFKA = ("SECURITY_PROTOCOL", "SASL_MECHANISM", "SASL_USERNAME", "SASL_PASSWORD")
 
 
 class Composed:
-    """The services of the file, as commands that run from the image next to a local stack."""
+    """The services of compose.yaml, as commands that run from the image with the local servers."""
 
     def __init__(self, image: BuiltImage) -> None:
-        """Choose the ports of the pages."""
+        """Choose the ports of the health pages."""
         self._image = image
         self._services: dict[str, dict[str, Any]] = {}
         self._local: Mapping[str, str] = {}
         self._pages = dict(zip(_PAGES, free_ports(len(_PAGES)), strict=True))
 
     def plan(self, plan: StackPlan) -> StackPlan:
-        """Return the plan of a local stack with our services from the file."""
+        """Return the plan of a local stack that runs the services of compose.yaml."""
         self._local = plan.environment
         address = plan.environment["PLATESTREAM_DATABASE_URL"]
         self._services = services(
@@ -69,7 +69,7 @@ class Composed:
         )
 
     def command(self, service: str, *instead: str) -> tuple[str, ...]:
-        """Return what runs a service's command, or another one in its place."""
+        """Return the command that runs a service's command, or ``instead``, from the image."""
         command = instead or tuple(self._services[service]["command"])
         return self._image.command(
             CLIPS_OF_THE_CLONE, *command, environment=self._environment(service)
@@ -84,7 +84,7 @@ class Composed:
     def _environment(self, service: str) -> dict[str, str]:
         given: dict[str, str] = self._services[service]["environment"]
         local = {name: self._local[name] for name in given.keys() & self._local.keys()}
-        # Where the local servers are, and where this machine's processes may listen; every other
+        # The addresses of local servers, and the ports of this machine's processes. Every other
         # value is the file's.
         moved = {n: v for n, v in local.items() if n.endswith(("_URL", "_SERVERS", "_ENDPOINT"))}
         users = ("PLATESTREAM_S3_ACCESS_KEY", "PLATESTREAM_CLICKHOUSE_USER")
@@ -111,7 +111,7 @@ def test_everything_of_compose_runs_from_the_image(
     began = time.monotonic()
 
     with RunningStack(tmp_path, elsewhere=composed.plan) as stack:
-        # S3Proxy has no policies.
+        # The command creates the bucket only, because S3Proxy has no policies.
         _run(composed.command("bucket", "platestream", "stack", "make-bucket"))
         _run(composed.command("account"))
         with stack.access.client() as client:

@@ -1,4 +1,4 @@
-"""Contents of the image, and what it must not contain."""
+"""Tests what the image contains, and what the image must not contain."""
 
 import json
 import os
@@ -51,7 +51,7 @@ def test_debian_has_mended_nothing_that_is_in_it(image: BuiltImage) -> None:
         pytest.skip("Debian's debsecan is not installed")
     release = (image.root / "etc/os-release").read_text()
     (suite,) = re.findall(r"^VERSION_CODENAME=(\w+)$", release, re.MULTILINE)
-    # Its list is Debian's security tracker, or a copy of it.
+    # The list of vulnerabilities is Debian's security tracker, or a copy.
     source = os.environ.get("PLATESTREAM_TEST_DEBSECAN_SOURCE")
     command = [scanner, f"--suite={suite}", f"--status={image.root}/var/lib/dpkg/status"]
     command += ["--only-fixed", "--format=detail", *([f"--source={source}"] if source else [])]

@@ -1,8 +1,8 @@
-"""Runs SQL in the engine of a ClickHouse data folder, with rights of the caller's choice.
+"""Runs SQL in the engine of a ClickHouse data folder, with permissions that the caller chooses.
 
-``python -m tests.integration.analytics_sql.confined_engine FOLDER`` reads JSON: ``grants`` of the
-user ``default``, whether there is a ``definer`` who reads everything, ``settings`` and
-``statements``. It prints JSON: for each statement its rows as text, or the code of its error.
+``python -m tests.integration.analytics_sql.confined_engine FOLDER`` reads JSON from stdin:
+``grants`` of the user ``default``, ``definer`` (whether a user with access to all data exists),
+``settings`` and ``statements``. The output is JSON: the rows or error code of each statement.
 """
 
 import json

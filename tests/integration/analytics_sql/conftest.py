@@ -1,4 +1,4 @@
-"""Clients of the test run's ClickHouse; each test has its own database."""
+"""Clients of the test run's ClickHouse. Each test has a separate database."""
 
 from collections.abc import AsyncIterator, Callable, Iterator
 

@@ -1,4 +1,4 @@
-"""Rows with known results of the saved queries, and these results."""
+"""Rows with known results of the saved queries, and the results."""
 
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
@@ -11,7 +11,7 @@ from common.records.ids import recognition_id
 
 OWNER, NEIGHBOUR = UUID(int=1), UUID(int=2)
 ENTRY, EXIT, ROAD = UUID(int=11), UUID(int=12), UUID(int=13)
-# A Monday; Rome is an hour ahead of UTC.
+# The start of a Monday. Rome is one hour ahead of UTC.
 DAY: Final = datetime(2026, 11, 2, tzinfo=UTC)
 NAMES: Final = {ENTRY: "Entry", EXIT: "Exit", ROAD: "Road"}
 
@@ -25,18 +25,18 @@ PARAMETERS: Final[Mapping[str, str]] = {
     "seconds": "60",
     "days": "3",
 }
-# Camera, plate, hours since DAY began.
+# Camera, plate, and hours since the start of DAY.
 _PASSES: Final[Sequence[tuple[UUID, str, float]]] = (
     (ENTRY, "STAY1", 8.0),
     (EXIT, "STAY1", 9.5),
-    # The first exit was missed.
+    # The camera missed the first exit.
     (ENTRY, "MISS1", 8.25),
     (ENTRY, "MISS1", 10.0),
     (EXIT, "MISS1", 10.25),
     (EXIT, "ONLY1", 8.75),
     (ROAD, "TWIN1", 12.0),
     (ENTRY, "TWIN1", 12.0 + 20 / 3600),
-    # In Rome these are of the third, fourth and fifth.
+    # In Rome these passes are on the third, fourth and fifth.
     (ROAD, "DAILY", 23.5),
     (ROAD, "DAILY", 47.5),
     (ROAD, "DAILY", 71.5),
@@ -75,7 +75,7 @@ ANSWERS: Final[Mapping[str, Sequence[Sequence[Any]]]] = {
 
 
 def write_saved_rows(client: Client) -> None:
-    """Write the rows, one of them twice, and another account's with the same plates."""
+    """Write the rows, one of them twice, and rows of another account with the same plates."""
     passes = [*_PASSES, _PASSES[0]]
     rows = [_row(OWNER, *each) for each in passes]
     rows += [_row(NEIGHBOUR, camera, f"{plate}X", hours) for camera, plate, hours in passes]

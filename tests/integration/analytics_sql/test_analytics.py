@@ -1,4 +1,4 @@
-"""Counts over a span, on a real engine."""
+"""Counts over a time range, on a real engine."""
 
 import random
 from collections import Counter
@@ -40,7 +40,7 @@ client = migrated_client
 
 OWNER, STRANGER = UUID(int=1), UUID(int=2)
 GATE, YARD = UUID(int=10), UUID(int=11)
-# 2026-11-01 00:00:00 UTC: the span reaches into two months, which are two partitions.
+# 2026-11-01 00:00:00 UTC. The time range includes two months, which are two partitions.
 START_MS = 1_793_491_200_000
 DAY_MS = 86_400_000
 SPAN = OwnerSpan(OWNER, START_MS - DAY_MS, START_MS + DAY_MS)
@@ -71,7 +71,7 @@ def row(
 
 
 async def counted(client: ClickHouseClient, span: OwnerSpan = SPAN, *, plates: int = 10) -> Traffic:
-    """The traffic of a span, quarters in the order of time."""
+    """Return the traffic of a time range, with quarters in order of time."""
     traffic = await count_traffic(client, span, plates=plates)
     ordered = sorted(traffic.quarters, key=lambda quarter: quarter.start_ms)
     return replace(traffic, quarters=tuple(ordered))
@@ -210,7 +210,7 @@ async def test_minutes_of_a_camera_are_summed_by_hour_the_more_complete_one_of_t
             minute(START_MS + 2 * hour_ms, FrameCounts(read=9)),
         ],
     )
-    # A replay that began within the minute.
+    # A replay that started within the same minute.
     await insert_camera_minutes(client, [minute(START_MS, FrameCounts(read=1), records=3)])
 
     found = await camera_hours(

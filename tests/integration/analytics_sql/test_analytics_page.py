@@ -1,4 +1,4 @@
-"""The page for analysts: its SQL and its programs run unchanged, as the analyst's user."""
+"""The documentation for analysts: its SQL and its programs run unchanged, as the analyst's user."""
 
 import os
 import re
@@ -46,7 +46,7 @@ STATEMENTS_FOR_A_SERVER = [sql for sql in _code("sql") if not sql.startswith("SE
 
 @pytest.fixture(scope="module")
 def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ClickHouseService]:
-    """A server with a few rows in the database of that name."""
+    """A server with a database that contains a few rows."""
     service = start_clickhouse(tmp_path_factory.mktemp("clickhouse"))
     client = service.address.client()
     create_database(client, "platestream")
@@ -59,14 +59,14 @@ def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ClickHouseServ
 
 @pytest.fixture
 def analyst(service: ClickHouseService) -> Iterator[Client]:
-    """The analyst's user in that database."""
+    """The analyst's user of the database."""
     client = replace(service.analyst, database="platestream").client()
     yield client
     client.close()
 
 
 def _write_rows(client: Client) -> None:
-    """A vehicle that stays for 40 minutes and one that only leaves; triggers."""
+    """Write triggers, and passes of two vehicles: one stays for 40 minutes, one only leaves."""
     passes = [("AB12CD", ENTRY, 60), ("AB12CD", EXIT, 20), ("XY98ZZ", EXIT, 30)]
     client.insert(
         "recognitions",

@@ -69,7 +69,7 @@ def test_a_database_of_one_server_does_not_become_one_of_a_cluster(client: Clien
 
 
 class _Recorder:
-    """Fake server of a cluster: records statements, answers that nothing exists."""
+    """Fake server of a cluster. It records statements, and responds that no object exists."""
 
     database: str | None = None
 

@@ -58,7 +58,7 @@ async def client(migrated_clickhouse: ClickHouseAddress) -> AsyncIterator[ClickH
 
 
 def _keep_old_rows(schema: Client) -> None:
-    """Three months after START_MS a merge would drop what a test inserts."""
+    """Stop merges, because three months after START_MS a merge would delete the rows of a test."""
     schema.command("SYSTEM STOP MERGES delivery_attempts")
 
 
@@ -176,7 +176,7 @@ async def test_the_events_of_a_time_in_order_once_each(client: ClickHouseClient)
 
 
 def _notifications() -> tuple[Delivery, Delivery, Delivery]:
-    """Return an alert's notifications to an address, a URL and another service."""
+    """Return notifications of an alert to an email address, a URL and another service."""
     trigger = AlertTrigger(
         id=recognition(1).id,
         owner_id=OWNER,

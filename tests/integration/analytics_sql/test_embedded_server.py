@@ -1,4 +1,4 @@
-"""Guarantees of the embedded server only: crashes, limits, memory, its folder and its end."""
+"""Guarantees of only the embedded server: crashes, limits, memory, its folder, and its end."""
 
 import resource
 import subprocess
@@ -19,14 +19,13 @@ APP = "deploy.clickhouse.app."
 _MIB = 1 << 20
 _DEADLINE_SECONDS = 30.0
 _LONG_INSERT_BLOCKS = 2048
-"""Of a million bytes each."""
+"""Each block has a million bytes."""
 _SMALL_BLOCKS = {
     "max_insert_block_size": 65_536,
     "min_insert_block_size_rows": 65_536,
     "min_insert_block_size_bytes": 8 * _MIB,
 }
-"""By default the engine gathers a million rows for a block, and has several in hand: 450 MiB here,
-of an insert of any length."""
+"""By default, the engine buffers several blocks of a million rows: 450 MiB for any long insert."""
 
 
 @pytest.fixture
@@ -46,7 +45,7 @@ def lasting_service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ClickH
 
 
 def _resident_bytes(service: ClickHouseService) -> int:
-    """Resident memory. **Source:** proc(5), /proc/pid/statm."""
+    """Return the resident memory of the server. **Source:** proc(5), /proc/pid/statm."""
     pages = Path(f"/proc/{service.process.pid}/statm").read_text().split()[1]
     return int(pages) * resource.getpagesize()
 
@@ -58,7 +57,7 @@ def _wait_for_memory_below(service: ClickHouseService, limit_bytes: int) -> None
 
 
 class _Inserter(threading.Thread):
-    """Inserts growing numbers, one row an insert, until the server is gone."""
+    """Inserts ascending numbers, one row per insert, until the server stops."""
 
     def __init__(self, service: ClickHouseService, first: int) -> None:
         super().__init__(daemon=True)
@@ -208,7 +207,7 @@ def _run_second(
 
 class TestLimits:
     def test_an_idle_server_releases_its_memory(self, lasting_service: ClickHouseService) -> None:
-        # Memory of earlier queries is released later.
+        # The memory of earlier queries is released after a delay.
         _wait_for_memory_below(lasting_service, 400 * _MIB)
 
     def test_too_many_queries_at_once_are_refused(self, tmp_path: Path) -> None:
@@ -255,7 +254,7 @@ class TestLimits:
                 highest = max(highest, _resident_bytes(lasting_service))
 
         assert size > 500_000_000
-        # The allocator returns memory with a delay, which a slow reader sees more of.
+        # The allocator returns memory with a delay, which matters more if the client reads slowly.
         assert highest - before < size / 2
 
     def test_an_answer_that_cannot_be_cut_is_bounded(
@@ -267,8 +266,8 @@ class TestLimits:
         sql = "SELECT randomPrintableASCII(1000) FROM numbers(400000) FORMAT JSON"
 
         assert _refusal(client.raw_query, sql) == 396
-        # The engine may take what the settings allow (1 GiB), plus what its allocator has not
-        # returned yet, and returns it.
+        # The engine may use 1 GiB by its settings, plus memory that the allocator has not returned
+        # yet.
         assert _resident_bytes(lasting_service) - before < 1536 * _MIB
         _wait_for_memory_below(lasting_service, before + 256 * _MIB)
 

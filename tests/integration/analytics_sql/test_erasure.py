@@ -68,7 +68,7 @@ client = migrated_client
 OWNER, STRANGER = uuid4(), uuid4()
 PLATE, OTHER = "AB12CD", "XY99Z"
 DAY_MS = 86_400_000
-# Delivery attempts are retained for three months only.
+# Delivery attempts are stored for only three months.
 NOW_MS = time.time_ns() // 1_000_000
 BEFORE_MS = NOW_MS - 1000
 ERASURE = Erasure(OWNER, PLATE, BEFORE_MS)
@@ -154,7 +154,7 @@ async def test_images_are_noted_until_they_are_removed(client: ClickHouseClient)
     await mark_removed(client, [mine])
     assert await list_images_to_remove(client, 9, OWNER) == ()
     assert len(await list_images_to_remove(client, 9)) == 1
-    # A later copy of the same record is noted, and removed, again.
+    # A later copy of the same record is listed, and removed, again.
     await insert_erased_images(client, [replace(mine, noted_ms=mine.noted_ms + 5)])
     (found,) = await list_images_to_remove(client, 9, OWNER)
     assert (found.id, found.noted_ms) == (first.id, mine.noted_ms + 5)
@@ -211,7 +211,7 @@ async def sink(migrated_clickhouse: ClickHouseAddress) -> AsyncIterator[RowStore
 
 
 async def erase_plate(client: ClickHouseClient, *, removing: bool = True) -> None:
-    """Erase like the command, including the images."""
+    """Erase a plate and its images, as the command does."""
     await insert_erasure(client, ERASURE)
     await erase_recognitions(client, ERASURE)
     if removing:
@@ -219,7 +219,7 @@ async def erase_plate(client: ClickHouseClient, *, removing: bool = True) -> Non
 
 
 async def photos_named(client: ClickHouseClient) -> set[tuple[str, str]]:
-    """Return plate and photo of every copy of a row."""
+    """Return the plate and the photo of every copy of a row."""
     result = await client.run("SELECT plate, photo_key FROM recognitions")
     return {(plate, key) for plate, key in result.rows}
 
@@ -262,7 +262,7 @@ async def test_a_replay_does_not_name_a_removed_photo(
     assert await photos_named(client) == {(OTHER, "")}
     await sink.insert(RECOGNITION_TABLE, rows[:1])
     assert await photos_named(client) == {(OTHER, "")}
-    # A worker that died before its second check left a copy with the key.
+    # A worker that crashed before its second check left a copy with the key.
     await insert_recognitions(client, rows[:1])
     await sink.insert(RECOGNITION_TABLE, rows)
     assert await photos_named(client) == {(OTHER, "")}
@@ -285,7 +285,7 @@ async def test_a_photo_that_goes_while_a_row_is_written_is_taken_from_it(
 def image_call(
     at_ms: int, call: int, extension: str, plates: tuple[str, ...] = (OTHER, PLATE)
 ) -> list[Recognition]:
-    """Return the recognitions of an image call; they share one photo."""
+    """Return the recognitions of an image call, which share one photo."""
     ids = [recognition_id(at_ms, NIL_UUID, f"call {call} {number}") for number in (0, 1)]
     photo = uploaded_photo_key(OWNER, ids[0], extension)
     return [
@@ -302,7 +302,7 @@ def image_call(
 
 
 def triggered(number: int, plate: str, at_ms: int, **changed: object) -> AlertTrigger:
-    """Return a trigger of the owner's alert of that number."""
+    """Return a trigger of the account's alert with that number."""
     rule = alert(number, owner_id=OWNER)
     record = seen(at_ms, plate)
     trigger = AlertTrigger(

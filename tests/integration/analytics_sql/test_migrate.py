@@ -21,7 +21,7 @@ pytestmark = pytest.mark.integration
 
 @pytest.fixture
 def runner(clickhouse_address: ClickHouseAddress) -> Iterator[Client]:
-    """A client as the runner opens it, in an empty database."""
+    """A client of an empty database, as the migration runner opens one."""
     client = connect_for_schema(clickhouse_address.settings())
     create_database(client, clickhouse_address.database)
     yield client
@@ -169,7 +169,7 @@ def test_plates_of_old_triggers_are_emptied_and_the_rows_stay(runner: Client) ->
     assert _tables(runner)["alert_triggers"] == first
 
 
-# The rows themselves expire after three months, which may be 89 days.
+# The rows expire after three months, which can be 89 days.
 @pytest.mark.parametrize("days", [30, 80])
 def test_what_old_attempts_carried_is_emptied_and_the_rows_stay(runner: Client, days: int) -> None:
     migrate(runner, retention_days=days)

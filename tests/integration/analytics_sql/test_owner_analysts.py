@@ -1,7 +1,7 @@
 """Analysts of one account: the statements for a server, and what the engine does with them.
 
-The embedded server has no users to create. So the views run as the service, and the grants in the
-same engine with the rights of an analyst.
+The embedded server cannot create users. So the views run as the service, and the grants are applied
+in the same engine with an analyst's permissions.
 """
 
 import json
@@ -81,7 +81,7 @@ def place(database: ClickHouseAddress) -> TargetDatabase:
 
 @pytest.fixture(scope="module")
 def views(admin: Client, place: TargetDatabase) -> Iterator[None]:
-    """The analyst's views, with the rights of the service."""
+    """The analyst's views, with the permissions of the service."""
     for statement in _statements(place, "default", of_users=False):
         admin.command(statement)
     yield
@@ -187,7 +187,7 @@ class TestStatements:
 
 @pytest.mark.usefixtures("views")
 class TestViews:
-    """The statements for database and views, run as the service."""
+    """Tests the statements for the database and the views, run as the service."""
 
     @pytest.mark.parametrize("view", VIEWS)
     def test_a_view_has_the_rows_of_the_account_alone(self, admin: Client, view: str) -> None:
@@ -223,7 +223,7 @@ class TestViews:
 
 
 class TestGrants:
-    """The grant for an analyst, as the rights of the engine's user; after the tests above."""
+    """Tests an analyst's grants as permissions of the engine's user. Runs after the tests above."""
 
     @pytest.mark.parametrize(
         "sql",

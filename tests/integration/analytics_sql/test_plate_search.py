@@ -1,4 +1,4 @@
-"""The engine and common.plates.matching agree on which plates a text matches."""
+"""The engine and common.plates.matching agree on the plates that a search text matches."""
 
 import asyncio
 from dataclasses import dataclass
@@ -31,8 +31,8 @@ CAMERA = UUID(int=0xCA)
 START_MS = 1_793_491_200_000
 OWNER = UUID(int=1 << 64)
 
-# Few characters, so that texts and plates meet: look-alikes, what LIKE and regular expressions
-# treat as special, one and more bytes of UTF-8.
+# Few characters, so that texts and plates match often: look-alikes, special characters of LIKE and
+# regular expressions, and characters of one or more bytes in UTF-8.
 CHARACTERS = "AB018OQDILZ2S5G6%_\\.^$[(|+ÄÖЖ岐😀"
 QUESTIONS = 8
 _plates = st.text(CHARACTERS, max_size=8).map(normalise_plate)
@@ -51,7 +51,7 @@ def _changed(text: str, change: tuple[int, int, str]) -> str:
 
 
 def _questions(plates: list[str]) -> st.SearchStrategy[_Question]:
-    """Queries close to the plates: parts of them, with edits and wildcards."""
+    """Return queries close to the plates: parts of plates, with edits and wildcards."""
 
     @st.composite
     def question(draw: st.DrawFn) -> _Question:
@@ -100,7 +100,7 @@ async def _found(client: ClickHouseClient, wanted: RecognitionFilter) -> list[st
 async def _compare(
     client: ClickHouseClient, user_id: UUID, plates: list[str], questions: list[_Question]
 ) -> None:
-    """Compare the results of engine and matcher."""
+    """Compare the results of the engine and the matcher."""
     rows = [_row(user_id, number, plate) for number, plate in enumerate(plates)]
     await insert_recognitions(client, rows)
     for asked in questions:
@@ -117,7 +117,7 @@ def test_the_engine_answers_as_the_matcher(migrated_clickhouse: ClickHouseAddres
     with asyncio.Runner() as runner:
         client = ClickHouseClient(migrated_clickhouse.settings())
 
-        # Nothing is shrunk: each try is an insert, and the query is self-explanatory.
+        # No shrinking, because each attempt is an insert, and the failing query explains itself.
         @settings(
             max_examples=15,
             deadline=None,

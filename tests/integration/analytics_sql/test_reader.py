@@ -33,7 +33,7 @@ _READONLY, _DENIED = "164", "497"
 
 @pytest.fixture(scope="module")
 def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ClickHouseService]:
-    """A server that limits its analyst to one query at a time, of two seconds."""
+    """A server that limits its analyst to one query at a time, and a query to two seconds."""
     service = start_clickhouse(
         tmp_path_factory.mktemp("clickhouse"),
         **{
@@ -48,7 +48,7 @@ def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ClickHouseServ
 
 @pytest.fixture(scope="module")
 def database(service: ClickHouseService) -> ClickHouseAddress:
-    """The service's own view of a database with this release's schema and one recognition."""
+    """The service's client of a database with this release's schema and one recognition."""
     address = create_database(service.address)
     client = address.client()
     migrate(client, retention_days=36_500)
@@ -62,14 +62,14 @@ def database(service: ClickHouseService) -> ClickHouseAddress:
 
 @pytest.fixture(scope="module")
 def analyst(service: ClickHouseService, database: ClickHouseAddress) -> ClickHouseAddress:
-    """The same database for the analyst."""
+    """The analyst's client of the same database."""
     given = service.analyst
     return ClickHouseAddress(given.host, given.port, given.user, given.password, database.database)
 
 
 @pytest.fixture(scope="module")
 def secret(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A file that the server's user can read."""
+    """A file that the user of the server process can read."""
     path = tmp_path_factory.mktemp("secret") / "secret.txt"
     path.write_text(_SECRET)
     return path

@@ -38,7 +38,7 @@ OWNER = UUID("00000000-0000-4000-8000-000000000001")
 STRANGER = UUID("00000000-0000-4000-8000-000000000002")
 GATE = UUID("00000000-0000-4000-8000-00000000000a")
 YARD = UUID("00000000-0000-4000-8000-00000000000b")
-# 2026-11-01 00:00:00 UTC: far from "now", so the query of the newest days finds nothing at first.
+# 2026-11-01 00:00:00 UTC. In the past, so the query of the newest days finds nothing at first.
 START_MS = 1_793_491_200_000
 DAY_MS = 86_400_000
 
@@ -83,7 +83,7 @@ async def pages(
 
 
 async def plates(client: ClickHouseClient, **conditions: object) -> list[str]:
-    """The plates an owner's filter finds, in the answer's order."""
+    """Return the plates that an account's filter finds, in the order of the response."""
     wanted = replace(RecognitionFilter(OWNER), **conditions)  # type: ignore[arg-type]
     page = await list_recognitions(client, wanted, None, 200)
     return [found.plate for found in page.rows]
@@ -131,7 +131,7 @@ class TestStoring:
 
         for stored in (unsure, bare, elsewhere):
             assert await get_recognition(client, OWNER, stored.id) == stored
-        # Pages are read without them.
+        # Lists do not include these fields.
         page = await list_recognitions(client, RecognitionFilter(OWNER), None, 50)
         assert page == RecognitionPage((elsewhere, full, bare), None)
 
@@ -266,7 +266,7 @@ class TestFilters:
 
 
 def _crowd() -> list[RecognitionRow]:
-    """400 rows: many share a millisecond, some lie days apart."""
+    """Return 400 rows. Many share a millisecond, and some are days apart."""
     chance = random.Random(20261101)
     return [
         row(
@@ -280,7 +280,7 @@ def _crowd() -> list[RecognitionRow]:
 
 
 class TestOldRows:
-    """Rows that are not among the newest are found by the indexes, in the same order."""
+    """Tests that indexes find rows that are not among the newest, in the same order."""
 
     @pytest.fixture(autouse=True)
     def only_one_newest(self, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -310,7 +310,7 @@ class TestOldRows:
     async def test_every_page_follows_the_one_before(
         self, client: ClickHouseClient, conditions: dict[str, object], limit: int
     ) -> None:
-        # Many of one millisecond, more than a page, and each row written twice.
+        # More rows than a page, many in the same millisecond, and each row written twice.
         rows = [
             row(
                 START_MS + number // 20,
@@ -401,7 +401,7 @@ class TestPaging:
             after = page.next_after
             if after is None:
                 break
-            # Newer than every page, older than the next one, and a replay of what was listed.
+            # Newer than every page, older than the next page, and a replay of listed rows.
             newer = row(START_MS + 9 * DAY_MS + len(shown), "NEW")
             older = row(START_MS - len(shown), "OLD")
             replayed = [by_id[one.id] for one in page.rows if one.id in by_id]

@@ -1,4 +1,4 @@
-"""Rollups never change a result: after any events in any order, it equals a full count."""
+"""Rollups never change a result: after any events in any order, results equal a full count."""
 
 import asyncio
 import time
@@ -49,7 +49,7 @@ SPAN_MS = 30 * DAY_MS
 PLATES = ("AA1", "BB2", "CC3", "DD4", "EE5", "FF6")
 CAMERAS = tuple(UUID(int=number) for number in (10, 11, 12))
 TOP = 2
-# Everything is ranked, each time and without delay, so what a test inserts is visible.
+# Everything is ranked every time without delay, so rows are visible immediately.
 BOUNDS = RollupBounds(
     quarters=1600, ranked_plates=3, ranked_from_rows=1, rank_age_ms=0, settle_ms=1
 )
@@ -63,7 +63,7 @@ class CrashingClient(ClickHouseClient):
         self._left = commands
 
     async def command(self, name: str, parameters: Mapping[str, object]) -> None:
-        """Run a command, or be killed before it."""
+        """Run a command, or raise as if the process was killed before the command."""
         if self._left == 0:
             raise TransientError("killed")
         self._left -= 1
@@ -71,7 +71,7 @@ class CrashingClient(ClickHouseClient):
 
 
 class RolledUpMeanwhile(ClickHouseClient):
-    """Another worker rolls up between what it reads of the buckets and of what was touched."""
+    """Lets another worker roll up after the buckets are read and before the changes are."""
 
     def __init__(self, address: ClickHouseAddress, owner: UUID) -> None:
         super().__init__(address.settings())
@@ -99,7 +99,7 @@ class Model:
     outcomes: dict[UUID, OutcomeRow] = field(default_factory=dict)
 
     def traffic(self, span: OwnerSpan) -> Traffic:
-        """Count every row of a span."""
+        """Count all rows in a time range."""
         rows = [row for row in self.rows.values() if span.from_ms <= row.captured_ms < span.to_ms]
         told = [one for one in self.outcomes.values() if span.from_ms <= one.at_ms < span.to_ms]
         quarters = Counter(row.captured_ms // QUARTER_MS * QUARTER_MS for row in rows)
@@ -125,7 +125,7 @@ def _captured(row: RecognitionRow) -> int:
     return row.captured_ms
 
 
-# Before now: the edges of quarters, days and the thirty days, what was just read, and clocks ahead.
+# Ages around the edges of quarters, days and the thirty days; recent ages; and clocks ahead.
 _ages = st.one_of(
     st.integers(-DAY_MS, 2 * DAY_MS),
     st.integers(0, 3000),
@@ -241,7 +241,7 @@ def test_the_answer_is_that_of_counting_every_row(migrated_clickhouse: ClickHous
     with asyncio.Runner() as runner:
         client = ClickHouseClient(migrated_clickhouse.settings())
 
-        # Nothing is shrunk: each try takes the time of its inserts.
+        # No shrinking, because each attempt takes the time of its inserts.
         @settings(
             max_examples=4,
             deadline=None,

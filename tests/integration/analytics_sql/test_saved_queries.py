@@ -1,4 +1,4 @@
-"""The saved queries, over rows with known results."""
+"""The saved queries on rows with known results."""
 
 from collections.abc import Iterator
 from datetime import datetime

@@ -1,4 +1,4 @@
-"""Requirements of clickhouse-connect on a server, the embedded one or a real one."""
+"""Behaviour that clickhouse-connect requires of a server, embedded or real."""
 
 import asyncio
 from uuid import UUID

@@ -1,4 +1,4 @@
-"""ClickHouse's answers over plain HTTP."""
+"""ClickHouse's responses over plain HTTP."""
 
 import socket
 from uuid import uuid4

@@ -1,4 +1,4 @@
-"""Requirements of clickhouse-connect on a server for inserts."""
+"""Behaviour that clickhouse-connect requires of a server for inserts."""
 
 import asyncio
 import gzip
@@ -140,7 +140,7 @@ class TestInserts:
             "CREATE TABLE t (n UInt64, text String)"
             " ENGINE = MergeTree PRIMARY KEY n ORDER BY (n, text)"
         )
-        # More than the server gathers in memory.
+        # More data than the server buffers in memory.
         lines = b"".join(b"%d\t%01024d\n" % (n, n) for n in range(20_000))
 
         client.raw_insert("t", ["n", "text"], lines, fmt="TSV")

@@ -1,4 +1,4 @@
-"""The views for analysts: no row counts twice, and no column means something else."""
+"""The views for analysts: no row counts twice, and every column has the documented meaning."""
 
 from collections.abc import Iterator
 from datetime import UTC, datetime
@@ -100,7 +100,7 @@ class TestRecognitions:
         assert (row["region"], row["readings"], row["camera_id"]) == ("Italy", 5, GATE)
 
     def test_keys_of_images_are_those_of_the_service(self, client: Client) -> None:
-        # The id begins on the day before the row's own time.
+        # The date in the ID is the day before the row's time.
         derived = self._recognition(client, photo_key="=", crop_key="=")
         given = self._recognition(client, photo_key="a/photo.png")
 
@@ -202,7 +202,7 @@ class TestPasses:
     def test_accepted_passes_are_recognitions_of_cameras(self, client: Client) -> None:
         now = datetime.now(UTC)
         for number, source in enumerate(("camera", "api", "camera")):
-            # The last one is written twice.
+            # The last row is written twice.
             for _ in range(1 + number // 2):
                 _insert(
                     client,

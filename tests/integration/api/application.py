@@ -1,4 +1,4 @@
-"""An application put together for tests: real database, stand-ins for what is not under test."""
+"""An application for tests with a real database, and fakes of the parts that are not under test."""
 
 import uuid
 from collections import Counter
@@ -101,7 +101,7 @@ PASSWORD = "a password of a test"
 
 
 class StandInStore(ClickHouseStore):
-    """Holds nothing, unless a test gives it hours of cameras or deliveries."""
+    """Stores nothing, unless a test sets hours of cameras or deliveries."""
 
     def __init__(self, hours: tuple[CameraHour, ...] = ()) -> None:
         self.hours = hours
@@ -208,7 +208,7 @@ async def _nothing_to_erase(
 
 
 class StandInReader:
-    """Finds no plate in any image, or raises what it is given."""
+    """Finds no plate in any image, or raises a given error."""
 
     def __init__(self) -> None:
         self.error: Exception | None = None
@@ -223,7 +223,7 @@ class StandInReader:
 
 
 class StandInResolver(HostResolver):
-    """Knows the names that a test gives it."""
+    """Resolves the names that a test sets."""
 
     def __init__(self) -> None:
         self.names: dict[str, str] = {}
@@ -234,7 +234,7 @@ class StandInResolver(HostResolver):
 
 @dataclass(frozen=True)
 class Caller:
-    """An owner with a key."""
+    """An account with an API key."""
 
     owner_id: UUID
     key: str
@@ -243,7 +243,7 @@ class Caller:
 
 @dataclass
 class Application:
-    """The application and what a test does to it from outside."""
+    """The application, and methods with which a test changes its environment."""
 
     app: FastAPI
     database: Database
@@ -256,7 +256,7 @@ class Application:
     recent: RecentRecognitions
 
     async def new_owner(self, *, credits: int = 0, scopes: frozenset[Scope] = ALL_SCOPES) -> Caller:
-        """Make an owner with a key."""
+        """Create an account with an API key."""
 
         def work(session: Session) -> Caller:
             owner = create_owner(
@@ -272,7 +272,7 @@ class Application:
         return await self.database.run(work)
 
     def client(self, caller: Caller | None = None) -> httpx.AsyncClient:
-        """Return a client of the application with the caller's key."""
+        """Return a client that sends the caller's key."""
         headers = {} if caller is None else {"Authorization": f"Bearer {caller.key}"}
         return httpx.AsyncClient(
             transport=httpx.ASGITransport(self.app), base_url="http://api.test", headers=headers
@@ -280,7 +280,7 @@ class Application:
 
 
 async def _is_fed() -> None:
-    """Say that the recognitions topic is being followed."""
+    """Report that the recognitions topic is being consumed."""
 
 
 async def _is_not_fed() -> None:
@@ -288,7 +288,7 @@ async def _is_not_fed() -> None:
 
 
 def s3_settings_of_nothing() -> S3Settings:
-    """Return settings of an S3 that is never called; links can still be signed."""
+    """Return settings of an S3 server that is never called. Links can still be signed."""
     return S3Settings.model_validate(
         {
             "s3_endpoint": "http://127.0.0.1:1",
@@ -300,7 +300,7 @@ def s3_settings_of_nothing() -> S3Settings:
 
 @dataclass(frozen=True, kw_only=True)
 class Options:
-    """What an application is started with: stand-ins, and rules that no test meets by chance."""
+    """Options of an application: fakes, and limits that a test does not reach by accident."""
 
     store: ClickHouseStore = field(default_factory=StandInStore)
     erase_plate: ErasePlate = _nothing_to_erase
@@ -322,13 +322,13 @@ class Options:
     attempts: AttemptRules = NO_ATTEMPT_RULES
     feeds_streams: bool = False
     more: Mapping[str, object] = field(default_factory=dict)
-    """Settings of one test's own."""
+    """Settings of a single test."""
     sizes: Mapping[OwnerLimit, int] = field(default_factory=dict)
-    """Limits without a setting, of one test's own."""
+    """Limits of a single test that have no setting."""
     now_ms: Callable[[], int] = lambda: NOW_MS
 
     def constants(self) -> dict[str, object]:
-        """Return what is other than in the service, by its full name."""
+        """Return the constants that differ from the service, by full name."""
         return {
             "api.container.limit_rules": lambda _: self.limits,
             "api.container.attempt_rules": lambda _: self.attempts,

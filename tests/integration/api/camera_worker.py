@@ -1,4 +1,4 @@
-"""A stand-in for the ingest workers, which takes cameras without looking at them."""
+"""A fake ingest worker that claims cameras without opening their streams."""
 
 import asyncio
 import uuid
@@ -15,7 +15,7 @@ from tests.integration.api.application import NOW_MS, Application
 
 @asynccontextmanager
 async def taking_cameras(application: Application) -> AsyncIterator[None]:
-    """Take every camera as soon as its row is there."""
+    """Claim every camera as soon as its row exists."""
 
     async def take_all() -> None:
         taken: set[UUID] = set()
@@ -36,7 +36,7 @@ async def taking_cameras(application: Application) -> AsyncIterator[None]:
 
 
 async def unconfirmed_cameras(database: Database) -> list[UUID]:
-    """Return the cameras that no worker has taken yet."""
+    """Return the cameras that no worker has claimed yet."""
     query = text("SELECT id FROM cameras WHERE NOT confirmed")
     return await database.run(lambda session: list(session.scalars(query)))
 

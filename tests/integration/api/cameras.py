@@ -1,4 +1,4 @@
-"""Cameras written straight to the database, for tests."""
+"""Cameras that tests write directly to the database."""
 
 import uuid
 from uuid import UUID
@@ -13,7 +13,7 @@ from api.db.engine import in_transaction
 
 
 def values(name: str = "gate", identifier: str | None = None) -> CameraValues:
-    """Return the values of a camera that no other test has."""
+    """Return the values of a camera that no other test uses."""
     return CameraValues(
         name=name,
         location="",
@@ -41,7 +41,7 @@ def insert_owner(engine: Engine) -> UUID:
 
 
 def add_camera(engine: Engine, owner_id: UUID, name: str = "gate") -> UUID:
-    """Insert a camera that a worker has taken."""
+    """Insert a camera that a worker has claimed."""
 
     def work(session: Session) -> UUID:
         row = repository.insert_camera(session, owner_id, values(name))

@@ -1,4 +1,4 @@
-"""Fixtures of the api's tests: a migrated database for each test, an application over it."""
+"""Fixtures of the API tests: a migrated database for each test, and an application that uses it."""
 
 from collections.abc import AsyncIterator, Iterator
 from contextlib import contextmanager
@@ -53,7 +53,7 @@ END $$
 
 @pytest.fixture(scope="session", autouse=True)
 def _cheap_passwords() -> Iterator[None]:
-    """Hash passwords at the lowest cost: the product's takes 64 MiB and a tenth of a second."""
+    """Hash passwords at the lowest cost; the default takes 64 MiB and a tenth of a second."""
     cheap = PasswordHasher(time_cost=1, memory_cost=8, parallelism=1)
     with patch("api.security.credentials.PASSWORD_HASHER", cheap):
         yield
@@ -61,7 +61,7 @@ def _cheap_passwords() -> Iterator[None]:
 
 @pytest.fixture(scope="session")
 def migrated_template(postgres_url: str) -> str:
-    """Name of a migrated, empty database to copy."""
+    """Name of a migrated, empty database that tests copy."""
     settings = create_database(postgres_url)
     engine = open_engine(settings)
     migrate(engine)
@@ -71,11 +71,11 @@ def migrated_template(postgres_url: str) -> str:
 
 @contextmanager
 def copied_database(postgres_url: str, template: str) -> Iterator[DatabaseSettings]:
-    """Yield the settings of a copy of a database, which is dropped in the end."""
+    """Yield the settings of a copy of a database, which is dropped at the end."""
     settings = create_database(postgres_url, template=template)
     yield settings
-    # A dropped database is not written out at the server's last checkpoint, where dozens of them
-    # were seen to take half a minute.
+    # The last checkpoint of the server skips dropped databases. Writing dozens of them took half a
+    # minute.
     drop = sql.SQL("DROP DATABASE {} WITH (FORCE)").format(sql.Identifier(_name(settings)))
     with psycopg.connect(postgres_url, autocommit=True, connect_timeout=10) as connection:
         connection.execute(drop)
@@ -83,7 +83,7 @@ def copied_database(postgres_url: str, template: str) -> Iterator[DatabaseSettin
 
 @pytest.fixture
 def fresh_database(postgres_url: str, migrated_template: str) -> Iterator[DatabaseSettings]:
-    """Settings of a migrated database of the test's own, for changes of the schema."""
+    """Settings of a migrated database for one test that changes the schema."""
     with copied_database(postgres_url, migrated_template) as settings:
         yield settings
 
@@ -96,9 +96,9 @@ def _shared_tables(postgres_url: str, migrated_template: str) -> Iterator[Databa
 
 @pytest.fixture
 def api_database(_shared_tables: DatabaseSettings) -> Iterator[DatabaseSettings]:
-    """Settings of a migrated, empty database, which is emptied after the test.
+    """Settings of a migrated database that is emptied after each test.
 
-    To create and drop one costs ten times as much.
+    Creating and dropping a database for each test would take ten times as long.
     """
     yield _shared_tables
     with psycopg.connect(plain_database_url(_shared_tables), autocommit=True) as connection:
@@ -112,7 +112,7 @@ def _name(settings: DatabaseSettings) -> str:
 
 @pytest.fixture
 async def database(api_database: DatabaseSettings) -> AsyncIterator[Database]:
-    """Transactions on a fresh, migrated database."""
+    """A client of a migrated database without rows."""
     opened = Database(api_database, pool_size=8)
     yield opened
     opened.close()
@@ -120,26 +120,26 @@ async def database(api_database: DatabaseSettings) -> AsyncIterator[Database]:
 
 @pytest.fixture
 def stored() -> StandInStore:
-    """What ClickHouse holds of deliveries."""
+    """The content of ClickHouse about deliveries."""
     return StandInStore()
 
 
 @pytest.fixture
 async def application(database: Database, stored: StandInStore) -> AsyncIterator[Application]:
-    """The API over a real database; search, images and recogniser are stand-ins."""
+    """The API with a real database, and fakes of search, images and recogniser."""
     async with running_application(database, Options(store=stored)) as app:
         yield app
 
 
 @pytest.fixture
 async def owner(application: Application) -> Caller:
-    """An owner with a key of all scopes, and no credits."""
+    """An account without credits, with a key of all scopes."""
     return await application.new_owner()
 
 
 @pytest.fixture
 async def client(application: Application) -> AsyncIterator[httpx.AsyncClient]:
-    """A client with a key of all scopes."""
+    """A client that sends a key of all scopes."""
     caller = await application.new_owner(credits=50)
     async with application.client(caller) as opened:
         yield opened
@@ -156,7 +156,7 @@ async def clickhouse(migrated_clickhouse: ClickHouseAddress) -> AsyncIterator[Cl
 async def administrator(
     application: Application, owner: Caller
 ) -> AsyncIterator[httpx.AsyncClient]:
-    """A browser in which the account's first administrator has logged in."""
+    """A browser in which the first administrator of the account has logged in."""
     async with logged_in(application, owner.email) as opened:
         yield opened
 
@@ -189,7 +189,7 @@ async def search_store(
 async def searching_application(
     database: Database, search_store: ClickHouseStore
 ) -> AsyncIterator[Application]:
-    """The API over a real ClickHouse."""
+    """The API with a real ClickHouse."""
     async with running_application(database, Options(store=search_store)) as app:
         yield app
 

@@ -1,4 +1,4 @@
-"""Image files for tests, good and bad."""
+"""Valid and invalid image files for tests."""
 
 import io
 import struct
@@ -22,7 +22,7 @@ def png(width_px: int = 320, height_px: int = 200) -> bytes:
 
 
 def gif() -> bytes:
-    """Return a GIF, which a client may have named .jpg."""
+    """Return a GIF, which clients sometimes name .jpg."""
     buffer = io.BytesIO()
     Image.new("P", (64, 64)).save(buffer, "GIF")
     return buffer.getvalue()
@@ -37,7 +37,7 @@ def truncated_jpeg() -> bytes:
 
 
 def png_bomb(side_px: int = 20_000) -> bytes:
-    """Return a PNG of under 50 kB that unpacks to ``side_px`` squared pixels of one bit."""
+    """Return a PNG of under 50 kB that decodes to ``side_px`` × ``side_px`` pixels of one bit."""
     rows = (b"\x00" + b"\x00" * (side_px // 8)) * side_px
     header = struct.pack(">IIBBBBB", side_px, side_px, 1, 0, 0, 0, 0)
     chunks = ((b"IHDR", header), (b"IDAT", zlib.compress(rows, 9)), (b"IEND", b""))

@@ -1,4 +1,4 @@
-"""Images that S3 refuses to remove."""
+"""Images that S3 refuses to delete."""
 
 from collections.abc import Iterable, Iterator
 from typing import Any
@@ -9,7 +9,7 @@ from minio.deleteobjects import DeleteError, DeleteObject
 
 
 def lock_images(monkeypatch: pytest.MonkeyPatch, locked: Iterable[str | None]) -> None:
-    """Have S3 answer for these keys as it does where an object is locked."""
+    """Make S3 respond for these keys as if the objects were locked."""
     names = frozenset(locked)
     remove = Minio.remove_objects
 

@@ -1,4 +1,4 @@
-"""Logging in through a provider, as a browser does."""
+"""Login through an identity provider, as a browser does."""
 
 import uuid
 
@@ -20,18 +20,18 @@ async def begin(browser: httpx.AsyncClient, **body: str) -> str:
 async def log_in(
     browser: httpx.AsyncClient, provider: OidcProvider, subject: str, **body: str
 ) -> httpx.Response:
-    """Log in at the provider as ``subject`` and return to the API."""
+    """Log in at the provider as ``subject``, and return to the API."""
     back = provider.let_in(await begin(browser, **body), subject)
     return await browser.post(RETURN, json=back)
 
 
 def said(answer: httpx.Response) -> tuple[int, str]:
-    """Return status and code of an error."""
+    """Return the status and the code of an error."""
     return answer.status_code, answer.json()["code"]
 
 
 def subject_of(provider: OidcProvider, email: str, *, verified: object = True) -> str:
-    """Register a new subject with an email address at the provider."""
+    """Register a new subject with an email address at the provider, and return the subject."""
     subject = uuid.uuid4().hex
     provider.know(subject, email=email, email_verified=verified, name="Ana")
     return subject

@@ -1,4 +1,4 @@
-"""What waits for the relay, for tests."""
+"""Reads the outbox for tests."""
 
 from sqlalchemy import text
 from sqlalchemy.orm import Session
@@ -8,7 +8,7 @@ from common.records.topics import Topic
 
 
 async def outbox_of(database: Database, topic: Topic) -> list[tuple[str, bytes | None]]:
-    """Return keys and values that wait for ``topic``, in order."""
+    """Return the keys and values in the outbox for ``topic``, in order."""
 
     def work(session: Session) -> list[tuple[str, bytes | None]]:
         rows = session.execute(

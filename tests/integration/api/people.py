@@ -1,4 +1,4 @@
-"""People who log in, and how an invited person joins."""
+"""Helpers for people: login, invitations, and proven email addresses."""
 
 import uuid
 from collections.abc import AsyncIterator
@@ -46,14 +46,14 @@ async def invite(administrator: httpx.AsyncClient, email: str, role: Role) -> An
 
 
 async def accept(application: Application, token: str) -> httpx.Response:
-    """Follow the link of an invitation in another browser."""
+    """Follow an invitation's link in a separate browser."""
     body = {"token": token, "name": "Ana", "password": PASSWORD}
     async with browser_of(application) as invited:
         return await invited.post("/api/invitations/accept", json=body)
 
 
 async def new_person(application: Application, administrator: httpx.AsyncClient, role: Role) -> str:
-    """Invite a person who accepts, and return their login email address."""
+    """Invite a person, accept the invitation, and return the person's email address."""
     email = new_address()
     made = await invite(administrator, email, role)
     assert (await accept(application, made["token"])).status_code == 201
@@ -61,6 +61,6 @@ async def new_person(application: Application, administrator: httpx.AsyncClient,
 
 
 async def prove(application: Application, email: str) -> None:
-    """Have the person of an address as one who has proven it."""
+    """Mark an email address as proven by its person."""
     statement = text("UPDATE people SET email_proven = true WHERE email = :email")
     await application.database.run(lambda session: session.execute(statement, {"email": email}))

@@ -1,4 +1,4 @@
-"""Serves an application on a port of loopback, for clients that need a real connection."""
+"""Serves an application on a loopback port, for clients that need a real connection."""
 
 import asyncio
 import socket
@@ -20,7 +20,7 @@ async def served(
     port: int = 0,
     listener: socket.socket | None = None,
 ) -> AsyncIterator[str]:
-    """Serve the application on a port of loopback (0: a free one), or on a socket that listens."""
+    """Serve the application on a loopback port (0: a free port) or a listening socket."""
     config = uvicorn.Config(
         application.app,
         host="127.0.0.1",

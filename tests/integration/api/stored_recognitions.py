@@ -1,4 +1,4 @@
-"""Recognitions in ClickHouse."""
+"""Recognitions for tests that read ClickHouse."""
 
 from typing import Any
 from uuid import UUID
@@ -21,7 +21,7 @@ def passed(
     track: str = "1",
     **changes: Any,
 ) -> Recognition:
-    """Return the recognition of a pass; ``changes`` are fields of the record."""
+    """Return the recognition of a pass. ``changes`` replace fields of the record."""
     identifier = recognition_id(captured_ms, camera_id, track)
     fields: dict[str, Any] = {
         "id": identifier,

@@ -28,14 +28,14 @@ class Question:
     parameters: Mapping[str, str]
 
     def written_out(self) -> str:
-        """Return the statement with its values inserted, for programs without parameters."""
+        """Return the statement with inlined values, for programs that do not support parameters."""
         return _PARAMETER.sub(lambda found: f"'{self.parameters[found.group(1)]}'", self.sql)
 
 
 def ready(language: str, directory: Path) -> Path:
-    """Return a copy of a language's program, with its driver.
+    """Return a copy of the program in a language, with its driver installed.
 
-    Skips the test where the machine lacks the language, or cannot fetch the driver.
+    Skips the test if the machine lacks the language or cannot download the driver.
     """
     if not is_present(language):
         pytest.skip(f"no {language} here")
@@ -64,7 +64,7 @@ def jdbc_first_columns(
 
 
 def jdbc_jars(folder: Path, version: str) -> Path:
-    """Return the folder with the driver of a release; skips the test where it cannot be fetched."""
+    """Return the folder with a release of the driver, or skip the test if the download fails."""
     target = folder / f"jdbc-{version}"
     if not target.exists():
         command = ["mvn", "-q", "-B", "dependency:copy-dependencies"]
@@ -100,7 +100,7 @@ _FETCH = {"javascript": _fetch_node, "java": _compile_java}
 
 
 def _fetch(command: Sequence[str], folder: Path) -> None:
-    """Prepare a program, which may have to be downloaded first."""
+    """Prepare a program, which may require a download."""
     if shutil.which(command[0]) is None:
         pytest.skip(f"no {command[0]} here")
     result = subprocess.run(

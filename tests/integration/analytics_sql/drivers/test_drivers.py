@@ -1,4 +1,4 @@
-"""The usual drivers connect with their defaults, as an analyst, and run the saved queries."""
+"""Common drivers connect as an analyst with default settings, and run the saved queries."""
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -22,7 +22,7 @@ QUESTIONS = [
     for sql in saved_queries().values()
 ]
 JDBC = ("0.7.2", "0.8.6", "0.9.0", "0.9.8")
-# More than a block of the engine, a frame and an answer that is held until its end.
+# More rows than a block of the engine, an HTTP frame, and a fully buffered response contain.
 _LONG = Question(
     "SELECT toString(number) AS n, number, repeat('x', 10), [n], map('a', n),"
     " toLowCardinality(toString(number % 3)), if(number % 2 = 0, NULL, n), (n, number)"
@@ -33,7 +33,7 @@ _LONG = Question(
 
 @pytest.fixture(scope="module")
 def analyst(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ClickHouseAddress]:
-    """An analyst's view of a database with the known rows."""
+    """An analyst's view of a database that contains the rows with known results."""
     service = start_clickhouse(tmp_path_factory.mktemp("clickhouse"))
     database = create_database(service.address)
     client = database.client()
