@@ -1,17 +1,17 @@
-"""Languages of the documentation's examples, and their interpreters if the machine has them."""
+"""Languages of the examples in the documentation, and the interpreters on this machine."""
 
 import shutil
 from typing import Final
 
 PROGRAMS: Final = {"javascript": "node", "go": "go", "php": "php", "java": "javac"}
-"""In addition to Python and bash, which are always available."""
+"""Languages other than Python and bash, which are always available."""
 
 
 def is_present(language: str) -> bool:
-    """Return whether examples in a language can be run here."""
+    """Return whether this machine can run examples in a language."""
     return language not in PROGRAMS or shutil.which(PROGRAMS[language]) is not None
 
 
 def absent() -> list[str]:
-    """Return a note on each language whose examples cannot be run here."""
+    """Return a note on each language whose examples this machine cannot run."""
     return [f"{name} (no {PROGRAMS[name]})" for name in PROGRAMS if not is_present(name)]

@@ -1,4 +1,4 @@
-"""Checks of libraries: whether the code that ours replaces still exists and is called."""
+"""Checks that library code which our code replaces still exists and is called."""
 
 import inspect
 from contextlib import suppress
@@ -6,7 +6,7 @@ from functools import cache
 
 
 def defines(owner: type, name: str) -> bool:
-    """Return whether a class or a base class has ``name`` or assigns it to itself."""
+    """Return whether a class or a base class defines ``name`` or assigns it to ``self``."""
     return hasattr(owner, name) or any(
         f"self.{name} =" in source or f"self.{name}:" in source or f"    {name}:" in source
         for source in _sources(owner)
@@ -14,7 +14,7 @@ def defines(owner: type, name: str) -> bool:
 
 
 def calls(owner: type, name: str) -> bool:
-    """Return whether a class or a base class uses its own ``name``."""
+    """Return whether a class or a base class uses its attribute ``name``."""
     return any(f"self.{name}" in source for source in _sources(owner))
 
 

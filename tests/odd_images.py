@@ -1,4 +1,4 @@
-"""Images that cameras rarely send: tiny, flat, tall, and of every accepted kind."""
+"""Images that cameras rarely send: tiny, flat and tall ones, and every accepted kind."""
 
 import io
 import struct
@@ -18,7 +18,7 @@ STRIP_SIZES = tuple(
     for size in ((length, across), (across, length))
 )
 TOO_LONG_SIZES = ((10_001, 1), (1, 10_001), (65_500, 1), (1, 65_500))
-"""Larger than what is accepted, within the limits of JPEG."""
+"""Sizes beyond the accepted limit, but within the limits of JPEG."""
 
 _ADAM7 = ((0, 0, 8, 8), (4, 0, 8, 8), (0, 4, 4, 8), (2, 0, 4, 4), (0, 2, 2, 4), (1, 0, 2, 2))
 _ADAM7_PASSES = (*_ADAM7, (0, 1, 1, 2))
@@ -38,7 +38,7 @@ def jpeg(width_px: int, height_px: int) -> bytes:
 
 
 def files_of_every_kind(width_px: int, height_px: int) -> dict[str, bytes]:
-    """Return the same image as every kind of JPEG and PNG, by name."""
+    """Return the same image as every kind of JPEG and PNG, by file name."""
     pixels = noise(width_px, height_px)
     image = Image.fromarray(pixels)
     deep = pixels.astype(np.uint16) * 257

@@ -13,7 +13,7 @@ from common.telemetry.tracing import TraceContext, trace_of, use_tracer
 
 @dataclass
 class RecordedSpan:
-    """A span with everything that was recorded of it."""
+    """A span with all its recorded data."""
 
     span: Span
     ends: int = 0
@@ -28,7 +28,7 @@ class RecordedSpan:
 
     @property
     def context(self) -> TraceContext:
-        """The span's context, for its children."""
+        """The context of the span, for child spans."""
         return trace_of(self.span)
 
     @property
@@ -37,7 +37,7 @@ class RecordedSpan:
 
     @property
     def links(self) -> tuple[TraceContext, ...]:
-        """The other spans that it names."""
+        """The spans that this span links to."""
         return tuple(_trace(link.context) for link in self.span.links)
 
     @property
@@ -46,16 +46,16 @@ class RecordedSpan:
 
     @property
     def attributes(self) -> dict[str, object]:
-        """Its attributes, except the kind of error."""
+        """The attributes of the span, without the error type."""
         return {k: v for k, v in (self.span.attributes or {}).items() if k != "error.type"}
 
     @property
     def error(self) -> str:
-        """The kind of error; empty if it did not fail."""
+        """The error type, or an empty string if the span did not fail."""
         return str((self.span.attributes or {}).get("error.type", ""))
 
     def __repr__(self) -> str:
-        """Show all that is exported of it."""
+        """Return all exported data of the span."""
         return str(self.span.to_json())
 
 
@@ -74,13 +74,13 @@ class RecordingTracer(SpanProcessor):
 
     @property
     def names(self) -> list[str]:
-        """The names of the spans, in the order in which they started."""
+        """The names of the spans, in the order of their starts."""
         return [span.name for span in self.spans]
 
 
 @contextmanager
 def recorded_spans(sample_ratio: float = 1.0) -> Iterator[RecordingTracer]:
-    """Enable tracing in a block, and record its spans."""
+    """Enable tracing for a block, and record the spans."""
     recorder, provider = RecordingTracer(), TracerProvider(shutdown_on_exit=False)
     provider.add_span_processor(recorder)
     use_tracer(provider.get_tracer("platestream"), sample_ratio)
@@ -95,4 +95,4 @@ def _trace(context: SpanContext) -> TraceContext:
 
 
 SOME_TRACE = TraceContext("0af7651916cd43dd8448eb211c80319c", "b7ad6b7169203331")
-"""The example of W3C's specification."""
+"""The example in W3C's specification."""

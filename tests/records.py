@@ -23,7 +23,7 @@ CAMERAS = tuple(UUID(int=OWNER.int + number) for number in range(1, 9))
 
 
 def recognition(number: int, *, captured_ms: int | None = None) -> Recognition:
-    """Return a sample recognition; equal arguments give equal ones, ID included."""
+    """Return a sample recognition. Equal arguments give an equal recognition, including its ID."""
     captured_ms = captured_ms if captured_ms is not None else 1_795_000_000_000 + number
     camera = CAMERAS[number % len(CAMERAS)]
     return Recognition(
@@ -50,12 +50,12 @@ def recognitions(numbers: Iterable[int]) -> list[Recognition]:
 
 
 def messages(records: Iterable[Recognition]) -> list[tuple[bytes, bytes]]:
-    """Return key and value of each record as on a topic."""
+    """Return the key and the value of each record, as on a topic."""
     return [(record.camera_id.bytes, encode(record)) for record in records]
 
 
 def alert(number: int, **changed: Any) -> AlertConfig:
-    """Return a sample alert that matches any plate; ``changed`` are fields of the record."""
+    """Return a sample alert that matches any plate. ``changed`` replaces fields of the record."""
     fields: dict[str, Any] = {
         "alert_id": UUID(int=(0xA1E7 << 96) + number),
         "owner_id": OWNER,
@@ -82,7 +82,7 @@ def alert(number: int, **changed: Any) -> AlertConfig:
 
 
 def camera_id_on(partition: int, partitions: Sequence[int]) -> UUID:
-    """Return the id of a new camera whose records are on a partition."""
+    """Return the ID of a new camera whose records are on a given partition."""
     partition_of = DefaultPartitioner()
     while partition_of(str(found := uuid4()).encode(), list(partitions), []) != partition:
         pass

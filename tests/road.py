@@ -1,4 +1,4 @@
-"""Parts of the demo clip with their passes, and reports compared with these."""
+"""Parts of the demo clip with their passes, and the comparison of reports with these passes."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
@@ -16,7 +16,7 @@ from recognition.types import BgrImage
 
 
 class TruePass(msgspec.Struct, frozen=True):
-    """A pass. Times in seconds from the first frame, including the last frame in view."""
+    """A pass. Times are seconds from the first frame, and include the last frame in view."""
 
     plate: str
     first_visible_s: float
@@ -34,12 +34,12 @@ class RoadTruth(msgspec.Struct, frozen=True):
 TRUTH = msgspec.json.decode(DEMO_TRUTH.read_bytes(), type=RoadTruth)
 
 FOUR_BY_DAY, TWO_AT_DUSK = (0.0, 11.72), (62.0, 69.6)
-"""Spans of the demo clip, in seconds. Each starts at a key frame and splits no pass."""
+"""Sections of the demo clip, in seconds. Each starts at a key frame and splits no pass."""
 
 
 @dataclass(frozen=True)
 class RoadClip:
-    """A clip, its length and the passes in it, in order of time."""
+    """A clip with its length and its passes, in order of time."""
 
     path: Path
     duration_s: float
@@ -51,7 +51,7 @@ class RoadClip:
 
 
 def cut_clip(path: Path, *spans: tuple[float, float]) -> RoadClip:
-    """Write spans of the demo clip one after the other, without re-encoding them."""
+    """Write sections of the demo clip one after another, without re-encoding."""
     passes: list[TruePass] = []
     offset = 0
     with av.open(str(path), "w") as target, av.open(str(DEMO_CLIP)) as source:
@@ -73,7 +73,7 @@ def cut_clip(path: Path, *spans: tuple[float, float]) -> RoadClip:
 
 
 def frames(until_s: float, step: int) -> Iterator[tuple[float, BgrImage]]:
-    """Yield each ``step``-th frame of the demo clip, with its time, up to a time in seconds."""
+    """Yield every ``step``-th frame of the demo clip with its time (s), up to ``until_s``."""
     capture = cv2.VideoCapture(str(DEMO_CLIP))
     try:
         for index in range(round(until_s * TRUTH.fps)):
@@ -102,10 +102,10 @@ def _moved(one: TruePass, by_s: float) -> TruePass:
 
 @dataclass(frozen=True, kw_only=True)
 class PassScore:
-    """The passes of one showing of a clip, by their reports.
+    """The comparison of reports with the passes of a clip that was shown once.
 
-    ``doubled`` are plates reported more often than they passed, ``invented`` reports of plates
-    that did not pass at all (a misread counts as missed and invented).
+    ``doubled`` are plates with more reports than passes. ``invented`` are reported plates that did
+    not pass. A misread plate counts as missed and invented.
     """
 
     passes: int
@@ -116,7 +116,7 @@ class PassScore:
 
     @property
     def right_share(self) -> float:
-        """Passes with exactly one recognition with the right plate, as a share of all (0..1)."""
+        """Fraction of passes (0 to 1) with exactly one recognition, which has the right plate."""
         return len(self.right_once) / self.passes if self.passes else 1.0
 
     def __str__(self) -> str:
@@ -128,9 +128,9 @@ class PassScore:
 
 
 def score_passes(true_plates: Iterable[str], reported_plates: Iterable[str]) -> PassScore:
-    """Return how the reports match the passes; a plate may pass more than once.
+    """Compare the reports with the passes. A plate may pass more than once.
 
-    Both are normalised plate texts (upper case, no separators).
+    Both contain normalised plate texts (upper case, no separators).
     """
     truth, reported = Counter(true_plates), Counter(reported_plates)
     return PassScore(

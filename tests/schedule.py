@@ -1,18 +1,18 @@
-"""Which tests must run in one process, if several processes share them."""
+"""Distributes tests to processes, and keeps some tests in the same process."""
 
 from typing import Final
 
 from xdist.scheduler import LoadScopeScheduling
 
 WHOLE_STACKS: Final = ("tests/e2e/test_", "tests/fault/")
-"""They start a whole stack: two cores can run one at a time."""
+"""Tests that start a whole stack. Two cores can run only one stack at a time."""
 
 CONSOLE: Final = "tests/e2e/console/"
-"""They share an API with a month of recognitions, and a browser."""
+"""Tests that share a browser, and an API with a month of recognitions."""
 
 
 class Schedule(LoadScopeScheduling):  # type: ignore[misc]  # pytest-xdist has no types
-    """Keep a module together, for its shared fixtures, and all tests that start whole stacks."""
+    """Keep the tests of a module together for their fixtures, and all tests with whole stacks."""
 
     def _split_scope(self, nodeid: str) -> str:
         if nodeid.startswith(WHOLE_STACKS):

@@ -1,7 +1,7 @@
 """``python -m tests.services COMMAND``: run a command on one set of test servers.
 
-All processes of a test run share these servers. Their addresses are in the environment, as
-``tests/services/addresses.py`` reads them; servers that are named there already are not started.
+All processes of a test run share these servers. The environment contains the addresses, which
+``tests/services/addresses.py`` reads. A server whose address is already set is not started.
 """
 
 import os
@@ -31,11 +31,11 @@ _SERVERS: Final[Mapping[str, Callable[[Path], ServerProcess]]] = {
     "CLICKHOUSE_URL": ClickHouseService,
     "S3_ENDPOINT": s3_process,
 }
-"""The servers by the variable with their address."""
+"""The servers, by the variable that contains the server's address."""
 
 
 def main(command: list[str]) -> int:
-    """Start the servers, run the command, stop the servers; return the command's exit status."""
+    """Start the servers, run the command, stop the servers; return the command's status."""
     wanted = [make for name, make in _SERVERS.items() if _PREFIX + name not in os.environ]
     with TemporaryDirectory(prefix="platestream-servers-", ignore_cleanup_errors=True) as folder:
         processes = [make(Path(folder)) for make in wanted]
@@ -47,7 +47,7 @@ def main(command: list[str]) -> int:
 
 
 def _addresses(process: ServerProcess) -> dict[str, str]:
-    """Return the variables, without prefix, that name a started server."""
+    """Return the variables, without their prefix, that contain a started server's address."""
     server = process.server
     if isinstance(process, ClickHouseService):
         address = process.address

@@ -1,4 +1,4 @@
-"""Servers that run already, to test against instead of starting new ones."""
+"""Running servers that tests use instead of starting new servers."""
 
 from pydantic import Field, SecretStr
 from pydantic_settings import BaseSettings, SettingsConfigDict
@@ -7,7 +7,7 @@ from common.settings import HttpUrlText
 
 
 class GivenServers(BaseSettings):
-    """Addresses from the environment. Tests create separate topics, databases and buckets."""
+    """Addresses in the environment. Tests create separate topics, databases and buckets."""
 
     model_config = SettingsConfigDict(env_prefix="PLATESTREAM_TEST_", frozen=True)
 

@@ -1,4 +1,4 @@
-"""A certificate authority for a test, and a server's certificate signed by it."""
+"""A certificate authority for a test, and a server certificate that the authority signed."""
 
 import ipaddress
 import ssl
@@ -15,9 +15,9 @@ from cryptography.x509.oid import NameOID
 
 @dataclass(frozen=True)
 class Authority:
-    """``ca_file`` is what clients trust, ``server`` what a server on 127.0.0.1 shows.
+    """Clients trust ``ca_file``; a server on 127.0.0.1 uses ``server``.
 
-    ``server_file`` is its key and certificate (PEM), which does for a client too.
+    ``server_file`` has the server's key and certificate (PEM), which a client can use too.
     """
 
     ca_file: Path
@@ -26,7 +26,7 @@ class Authority:
 
     @classmethod
     def make(cls, folder: Path) -> Self:
-        """Create both, with their files in ``folder``."""
+        """Create the authority and the server certificate, with their files in ``folder``."""
         ca_key, server_key = (ec.generate_private_key(ec.SECP256R1()) for _ in range(2))
         ca = _signed(ca_key, "An authority", "An authority", ca_key, _of_authority(ca_key))
         leaf = _signed(server_key, "server", "An authority", ca_key, _of_server(ca_key))

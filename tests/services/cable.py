@@ -1,9 +1,9 @@
-"""A link between processes of this machine that can be cut, as when a cable is pulled.
+"""A link between processes of this machine that can be cut, like a cable that is unplugged.
 
-A relay listens at its own address and passes on to the same ports of 127.0.0.1. While it is
-cut nothing is passed on in either direction and nothing is closed: a client that connects gets no
-answer. What was sent meanwhile arrives once the cable is mended, unless the sender has reset its
-connection: the system would have discarded it with the connection.
+A relay listens at a separate address and forwards to the same ports of 127.0.0.1. While the cable
+is cut, the relay forwards nothing in either direction and closes no connection. A client that
+connects gets no response. Data sent meanwhile arrives once the cable is mended, unless the sender
+has reset the connection, in which case the system would discard the data.
 """
 
 import asyncio
@@ -18,12 +18,12 @@ _LIMIT_BYTES = 1 << 26
 
 
 class Cable(RunsForABlock):
-    """Relays each of some ports from :attr:`address` to 127.0.0.1 while the block runs."""
+    """Relays some ports from :attr:`address` to 127.0.0.1 while the block runs."""
 
     address = "127.0.0.2"
 
     def __init__(self) -> None:
-        """Relay nothing yet."""
+        """Create a cable without ports."""
         self.ports: Sequence[int] = ()
         self._is_whole = asyncio.Event()
         self._is_whole.set()
@@ -31,19 +31,19 @@ class Cable(RunsForABlock):
         self._thread = threading.Thread(target=self._run, daemon=True)
         self._listening = threading.Event()
         self._over = asyncio.Event()
-        # The event loop has weak references only; without these a task could be collected.
+        # The event loop has only weak references. Without these, a task could be collected.
         self._connections: set[asyncio.Task[None]] = set()
 
     def cut(self) -> None:
-        """Cut it, in both directions."""
+        """Cut the cable in both directions."""
         self._loop.call_soon_threadsafe(self._is_whole.clear)
 
     def mend(self) -> None:
-        """Mend it."""
+        """Mend the cable."""
         asyncio.run_coroutine_threadsafe(self._pass_on_again(), self._loop).result(_START_SECONDS)
 
     async def _pass_on_again(self) -> None:
-        # A connection that was reset meanwhile loses what it sent: the loop sees resets first.
+        # A connection that was reset meanwhile loses its data, because the loop sees resets first.
         for _ in range(3):
             await asyncio.sleep(0)
         self._is_whole.set()

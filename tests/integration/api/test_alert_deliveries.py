@@ -1,4 +1,4 @@
-"""Deliveries of an alert's own notifications, over a real database."""
+"""Deliveries of an alert's notifications, with a real database."""
 
 import uuid
 from typing import Any
@@ -55,7 +55,7 @@ DEAD = DeliverySummary(
 
 @pytest.fixture
 async def path(client: httpx.AsyncClient) -> str:
-    """Where the notifications of an alert are."""
+    """Return the path of an alert's deliveries."""
     made: dict[str, Any] = (await client.post("/api/alertas", json={"name": "Gate"})).json()
     return f"/api/alertas/{made['alert']['id']}/deliveries"
 

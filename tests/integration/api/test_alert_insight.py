@@ -1,4 +1,4 @@
-"""How often alerts triggered, why, and what they would have triggered for, from ClickHouse."""
+"""How often and why alerts triggered, and what they would have triggered for, from ClickHouse."""
 
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
@@ -32,7 +32,7 @@ MINUTE_MS = 60_000
 
 @dataclass
 class Place:
-    """The API over a ClickHouse, and an owner of it."""
+    """The API with a ClickHouse database, and an account."""
 
     application: Application
     clickhouse: ClickHouseClient
@@ -77,7 +77,7 @@ class Place:
     async def resolve(
         self, alert_id: UUID, phase: TriggerPhase, first: Recognition, last: Recognition
     ) -> None:
-        """Store that an alert triggered early for one reading of a pass, and the resolution."""
+        """Store an early trigger for a reading of a pass, and the resolution of the trigger."""
         early = AlertTrigger(
             id=trigger_id(first.captured_ms, alert_id, first.id),
             owner_id=self.owner.owner_id,
@@ -95,13 +95,13 @@ class Place:
                 plate=first.plate, captured_ms=first.captured_ms, decided_ms=early.decided_ms
             ),
         )
-        # In one insert, and again in separate ones: the last row written counts.
+        # The rows are inserted together, and again separately; the row written last counts.
         await insert_triggers(self.clickhouse, [trigger_row(early), trigger_row(resolved)])
         for each in (early, resolved):
             await insert_triggers(self.clickhouse, [trigger_row(each)])
 
     async def explain(self, seen: Recognition) -> dict[UUID, dict[str, Any]]:
-        """Return what the API says of each alert and a recognition."""
+        """Return the API's explanation of each alert for a recognition."""
         answer = await self.client.get(f"/api/recognitions/{seen.id}/alerts")
         assert answer.status_code == 200, answer.text
         return {UUID(each.pop("alertId")): each for each in answer.json()["alerts"]}
@@ -140,7 +140,7 @@ async def _listed(place: Place) -> tuple[dict[UUID, tuple[int, str | None]], str
 
 
 async def _counted(place: Place) -> tuple[dict[UUID, tuple[int, str | None]], str | None]:
-    """Return what is listed once ClickHouse was quick enough for the list to wait for it."""
+    """Return the list of alerts once ClickHouse was fast enough for the counts to be included."""
 
     async def known() -> bool:
         return (await _listed(place))[1] is not None
@@ -174,7 +174,7 @@ async def test_an_early_trigger_counts_once_and_one_that_was_withdrawn_not_at_al
     await place.resolve(rule, TriggerPhase.CONFIRMED, first, last)
     await place.resolve(rule, TriggerPhase.WITHDRAWN, wrong, other)
 
-    # Asked of the store: the list does not wait for it while the machine is busy.
+    # Ask the store directly: on a busy machine, the list does not wait for the counts.
     counts = await place.store.trigger_counts(place.owner.owner_id)
     assert counts == {rule: TriggerCount(1, first.captured_ms)}
     (confirmed,) = (await place.explain(last)).values()
@@ -183,7 +183,7 @@ async def test_an_early_trigger_counts_once_and_one_that_was_withdrawn_not_at_al
     (withdrawn,) = (await place.explain(other)).values()
     assert (withdrawn["outcome"], withdrawn["phase"]) == ("withdrawn", "withdrawn")
     assert withdrawn["unmet"] == ["plate"]
-    # What was withdrawn holds nothing back; what was confirmed does from its first reading on.
+    # A withdrawn trigger suppresses nothing; a confirmed one does from its first reading on.
     (after,) = (await place.explain(await place.see(30.2))).values()
     assert (after["outcome"], after["phase"]) == ("not_then", None)
     (held,) = (await place.explain(await place.see(9))).values()

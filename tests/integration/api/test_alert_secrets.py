@@ -1,4 +1,4 @@
-"""The notification secret of an account, and the URLs that not everyone with access sees."""
+"""The notification secret of an account, and URLs that only some of its people can see."""
 
 from collections.abc import AsyncIterator
 from datetime import UTC, datetime, timedelta
@@ -30,7 +30,7 @@ BODY = {"name": "Stolen cars", "notifications": [{"type": "webhook", "url": URL}
 
 @pytest.fixture
 async def alert(client: httpx.AsyncClient) -> dict[str, Any]:
-    """An alert as it is made by a key of all scopes."""
+    """An alert as a key of all scopes creates it."""
     made: dict[str, Any] = (await client.post(PATH, json=BODY)).json()["alert"]
     return made
 
@@ -39,7 +39,7 @@ async def alert(client: httpx.AsyncClient) -> dict[str, Any]:
 async def writer(
     application: Application, client: httpx.AsyncClient
 ) -> AsyncIterator[httpx.AsyncClient]:
-    """A client of the same owner that may read and write alerts, and read no webhooks."""
+    """A client of the same account that can read and write alerts but cannot read webhooks."""
     async with having(application, client, Scope.ALERTS_READ, Scope.ALERTS_WRITE) as narrow:
         yield narrow
 
@@ -164,7 +164,7 @@ async def test_a_rotation_needs_both_scopes_and_a_secret_to_replace(
 async def test_limits_of_the_account_travel_with_its_secrets(
     application: Application, owner: Caller
 ) -> None:
-    """Each record replaces the one before: a change of the one must not lose the other."""
+    """Each record replaces the record before, so a change of one value must not lose the other."""
     async with application.client(owner) as client:
         await client.post(PATH, json=BODY)
         await client.post(ROTATE)

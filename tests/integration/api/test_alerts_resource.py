@@ -1,4 +1,4 @@
-"""Alerts through the API, in a real database."""
+"""Alerts through the API, with a real database."""
 
 import json
 from typing import Any
@@ -224,7 +224,7 @@ async def test_every_change_leaves_for_the_topic(
 async def test_a_service_url_is_masked_and_unchanged_if_sent_back(
     application: Application, alerts: httpx.AsyncClient
 ) -> None:
-    """Its place is enough, as for a camera's password; with its id it may stand anywhere."""
+    """The position identifies a masked URL, as for a camera's password. An ID makes order free."""
     sent = [
         {"type": "apprise", "url": "ntfys://push.example.com/s3cret"},
         {"type": "apprise", "url": "ntfys://push.example.com/t0psecret"},
@@ -465,7 +465,7 @@ async def test_lists_that_are_slow_to_compare_have_a_limit_for_the_account(
     assert "units of rule cost" in refused.json()["error"]
     assert (await alerts.post(PATH, json=ordinary)).status_code == 201
 
-    # A disabled alert costs nothing; enabling it, or making it more expensive, is checked.
+    # A disabled alert costs nothing; enabling an alert, or making one more expensive, is checked.
     made = await alerts.post(PATH, json=crafted | {"enabled": False})
     path = f"{PATH}/{made.json()['alert']['id']}"
     assert (await alerts.put(path, json={"enabled": True})).status_code == 409

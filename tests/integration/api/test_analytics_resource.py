@@ -1,4 +1,4 @@
-"""Analytics through the API, from a real ClickHouse and a real PostgreSQL."""
+"""Analytics through the API, with a real ClickHouse and a real PostgreSQL."""
 
 import random
 import uuid
@@ -207,16 +207,16 @@ async def test_success_counts_passes_and_image_calls(
             accepted=accepted,
         )
 
-    # What lies past its retention on the day of the test stays for it.
+    # Rows beyond their retention on the day of the test must stay for the test.
     await clickhouse.run("SYSTEM STOP MERGES pass_outcomes")
-    # Three passes that became recognitions, and two plates of one image call that was stored.
+    # Three passes that became recognitions, and two plates of one stored image call.
     passes = [_row(owner.owner_id, NOW_MS - DAY_MS + n, f"P{n}") for n in range(3)]
     stored = [
         _row(owner.owner_id, NOW_MS - n, camera_id=NIL, source=RecognitionSource.API)
         for n in (5, 6)
     ]
     await insert_recognitions(clickhouse, [*passes, *stored])
-    # That call, and one that found nothing; two passes that were not accepted.
+    # The stored call, and a call that found nothing; two passes that were not accepted.
     calls = [outcome(1, NIL, accepted=True), outcome(2, NIL, accepted=False)]
     missed = [outcome(n, UUID(int=7), accepted=False) for n in (3, 4)]
     for _ in range(2):
@@ -294,7 +294,7 @@ async def test_cameras_and_keys_that_work(
 
     assert (body["stats"]["activeCameras"], body["stats"]["activeApiKeys"]) == (1, 2)
     assert body["cameraChart"] == [{"cameraId": str(renamed), "cameraName": "New name", "count": 1}]
-    # A recognition says what its camera was called then.
+    # A recognition contains the name that its camera had at the time.
     assert body["recent"][0]["cameraName"] == "Old name"
 
 
@@ -318,7 +318,7 @@ async def test_days_and_hours_of_the_owners_zone(
     zone: str,
     now: str,
 ) -> None:
-    """The clocks change within most of these spans."""
+    """The clocks change within most of these time ranges."""
     now_ms = round(datetime.fromisoformat(now).timestamp() * 1000)
     chance = random.Random(zone + now)
     moments = sorted({now_ms - chance.randint(1, SPAN_MS) for _ in range(3000)})

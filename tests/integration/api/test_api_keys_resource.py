@@ -1,4 +1,4 @@
-"""API keys through the API, in a real database."""
+"""API keys through the API, with a real database."""
 
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -128,7 +128,7 @@ async def test_a_key_can_neither_make_nor_widen_beyond_itself(application: Appli
     ] * 3
     assert "cameras:read" in refused[0].json()["error"]
     assert [answer.status_code for answer in allowed] == [201, 200, 200, 200, 200]
-    # It narrowed itself, and this process knows at once.
+    # The key removed its own scope, and this process knows immediately.
     assert after.status_code == 403
 
 
@@ -140,7 +140,7 @@ EARLIER, SAME, LATER = (
 
 
 async def _ending(application: Application, maker: httpx.AsyncClient) -> tuple[str, str]:
-    """Return the plain key and the id of a key of all scopes that ends at ``END``."""
+    """Return the plain key and the ID of a key of all scopes that expires at ``END``."""
     body = BODY | {"scopes": [str(scope) for scope in Scope], "expiresAt": SAME}
     made = (await maker.post(PATH, json=body)).json()
     return made["plainKey"], made["apiKey"]["id"]
@@ -162,7 +162,7 @@ async def test_a_key_that_ends_makes_none_that_outlives_it(
         assert (answer.status_code, answer.json()["code"]) == (403, "beyond_own_expiry")
     assert [answer.status_code for answer in made] == [201] * 3
     keys = [answer.json()["apiKey"] for answer in made]
-    # Left out, the end is its maker's.
+    # Without ``expiresAt``, a key expires with the key that created it.
     assert [key["expiresAt"] for key in keys] == [SAME, SAME, EARLIER]
     assert [key["ancestors"][0] for key in keys] == [own_id] * 3
 
@@ -186,7 +186,7 @@ async def test_a_key_that_ends_prolongs_and_widens_none_beyond_its_end(
             await ending.put(f"{PATH}/{endless}", json={"expiresAt": SAME, "enabled": True}),
             await ending.put(f"{PATH}/{own_id}", json={"expiresAt": EARLIER}),
         ]
-        # Its new end counts from the answer on.
+        # The new expiry of the key applies after the response.
         refused.append(await ending.post(PATH, json=BODY | {"expiresAt": SAME}))
         refused.append(await ending.put(f"{PATH}/{own_id}", json={"expiresAt": SAME}))
 
@@ -249,7 +249,7 @@ async def test_a_key_revoked_elsewhere_makes_and_changes_none_while_it_is_still_
 
 
 async def test_no_more_than_the_limit(client: httpx.AsyncClient) -> None:
-    # The caller's own key counts.
+    # The caller's own key counts as well.
     answers = [await client.post(PATH, json=BODY) for _ in range(PER_OWNER)]
 
     assert [answer.status_code for answer in answers] == [201] * (PER_OWNER - 1) + [409]

@@ -46,7 +46,7 @@ PHOTO = images.jpeg(1920, 1080)
 
 
 class ApiProcess:
-    """``python -m api`` on a free port, with a database and no other dependency."""
+    """A process ``python -m api`` on a free port, with a database and no other dependency."""
 
     def __init__(
         self, database: DatabaseSettings, folder: Path, settings: Mapping[str, str] | None = None
@@ -75,7 +75,7 @@ class ApiProcess:
 
     @asynccontextmanager
     async def running(self, caller: Caller) -> AsyncIterator[httpx.AsyncClient]:
-        """Start it, wait until images can be read, and kill it in the end if it still runs."""
+        """Start the process, wait until it can read images, and kill the process at the end."""
         self.process.start()
         headers = {"Authorization": f"Bearer {caller.key}"}
         try:
@@ -88,19 +88,19 @@ class ApiProcess:
             self.process.kill()
 
     def freeze_recogniser(self) -> int:
-        """Stop its inference worker (SIGSTOP) and return its process ID."""
+        """Stop the inference worker (SIGSTOP), and return the worker's process ID."""
         (recogniser,) = running_below(self.process.pid, "recognition.workers.worker")
         os.kill(recogniser, signal.SIGSTOP)
         return recogniser
 
     def resident_mebibytes(self) -> int:
-        """Return the memory of the process itself, without its recogniser."""
+        """Return the memory of the process without its inference worker."""
         status = Path(f"/proc/{self.process.pid}/status").read_text(encoding="ascii")
         (line,) = (line for line in status.splitlines() if line.startswith("VmRSS:"))
         return int(line.split()[1]) // 1024
 
     async def takes_no_calls(self) -> bool:
-        """Return whether new connections are refused."""
+        """Return whether the process refuses new connections."""
         async with httpx.AsyncClient(base_url=self.address, timeout=5) as client:
             try:
                 await client.get("/healthz")
@@ -170,7 +170,7 @@ async def test_it_names_what_is_down_and_stops_cleanly(
         await until(api.takes_no_calls, seconds=30)
         os.kill(recogniser, signal.SIGCONT)
         await stopping
-        # What was in flight has been finished.
+        # The request in flight was completed.
         assert (await working).status_code == 200
 
 
@@ -190,7 +190,7 @@ async def test_callers_that_do_not_read_block_no_other(
                 b"HTTP/1.1 200": PER_ADDRESS,
                 b"HTTP/1.1 503": 300 - PER_ADDRESS,
             }
-            # From another address there is room.
+            # Another address still has connections.
             answers = [await client.get("/api/credits") for _ in range(20)]
             again = await client.get("/api/openapi.json")
         assert {answer.status_code for answer in answers} == {200}
@@ -210,7 +210,7 @@ async def test_logins_succeed_while_others_of_the_network_guess(
         stop, guesses = asyncio.Event(), Counter[int]()
         began = time.monotonic()
         known = await _log_in(client, caller.email, "192.0.2.1")
-        # A busy machine takes longer for every comparison.
+        # A busy machine takes longer for every password comparison.
         in_time = max(LOG_IN_SECONDS, 10 * (time.monotonic() - began))
         device = {"Cookie": f"device={known.cookies['device']}"}
         async with asyncio.TaskGroup() as guessing:
@@ -219,9 +219,9 @@ async def test_logins_succeed_while_others_of_the_network_guess(
             await until(lambda: _are(guesses, 60), seconds=60)
             logs_in = (
                 _log_in(client, caller.email, "203.0.113.1", device),
-                # In the network of the guesses too.
+                # This login comes from the network of the guesses.
                 _log_in(client, caller.email, f"{_GUESSERS}:ffff::1", device),
-                # A new device at a new address has its turn among networks.
+                # A new device at a new address waits for its turn among the networks.
                 _log_in(client, other.email, "198.51.100.1"),
             )
             for each in logs_in:
@@ -235,7 +235,7 @@ async def test_logins_succeed_while_others_of_the_network_guess(
 async def _guess(
     client: httpx.AsyncClient, number: int, stop: asyncio.Event, guesses: Counter[int]
 ) -> None:
-    """Try a password each second from another address of one /48, until ``stop``."""
+    """Try a password every second, from an address of one /48 network, until ``stop`` is set."""
     tries = 0
     while not stop.is_set():
         tries += 1
@@ -298,7 +298,7 @@ async def test_stalled_uploads_take_little_memory_and_block_no_other(
                 answered, _, _ = await asyncio.to_thread(select.select, crowd, (), (), 60)
                 assert answered, f"{refused} refused"
                 for one in answered:
-                    # Too many of the account, or closed after it has stalled for long enough.
+                    # The account has too many requests, or the connection has stalled for too long.
                     with suppress(ConnectionError):
                         assert one.recv(12) in (b"HTTP/1.1 429", b"HTTP/1.1 400")
                     crowd.remove(one)
@@ -318,14 +318,14 @@ async def test_two_processes_and_kill_9_of_one_spend_a_balance_exactly(
     killed, other = (ApiProcess(api_database, tmp_path / name) for name in ("one", "two"))
     async with killed.running(caller) as first, other.running(caller) as second:
         assert (await _recognize(second)).status_code == 200
-        # What this one has taken on stays in flight until it is killed.
+        # Calls that the frozen process accepted stay in flight until the process is killed.
         killed.freeze_recogniser()
         calls = _begin_calls(first, HELD)
         await until(lambda: _has_reserved(database, HELD), seconds=30)
         calls += _begin_calls(first, 100 - HELD) + _begin_calls(second, 100)
         killed.process.kill()
         said = await asyncio.gather(*calls, return_exceptions=True)
-        # The other process refunds what the dead one held.
+        # The other process refunds the credits that the killed process had reserved.
         await until(lambda: _is_swept(database, "credit_reservations"), seconds=SWEPT_SECONDS)
         answers = [answer for answer in said if isinstance(answer, httpx.Response)]
         assert len(answers) <= 200 - HELD
@@ -334,7 +334,7 @@ async def test_two_processes_and_kill_9_of_one_spend_a_balance_exactly(
         retried = [await _recognize_in_the_end(second) for _ in range(unanswered)]
         assert await _recognize_in_the_end(second) == 402
 
-    # An answer may have been paid and then lost in transit, but none went out unpaid.
+    # A response can be paid and then lost in transit, but no response is sent unpaid.
     assert 1 + sum(answer.status_code == 200 for answer in answers) + retried.count(200) <= 50
     assert await _money(database) == (0, 0, 50)
     assert await _count(database, "SELECT sum(delta) FROM credit_entries") == 0
@@ -358,7 +358,7 @@ async def test_kill_9_while_a_camera_waits_for_a_worker(
 
 
 def _non_reader(port: int) -> socket.socket:
-    """Return a connection, from its own address, that reads almost nothing."""
+    """Return a connection from another address that reads almost nothing."""
     caller = socket.socket()
     caller.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
     caller.bind(("127.0.0.2", 0))
@@ -367,7 +367,7 @@ def _non_reader(port: int) -> socket.socket:
 
 
 def _stalled_upload(port: int, caller: Caller) -> socket.socket:
-    """Return a connection, from its own address, with the first MiB of an image call."""
+    """Return a connection from another address that has sent the first MiB of an image call."""
     upload = socket.socket()
     upload.bind(("127.0.0.3", 0))
     upload.connect(("127.0.0.1", port))
@@ -375,7 +375,7 @@ def _stalled_upload(port: int, caller: Caller) -> socket.socket:
         "POST /api/recognize HTTP/1.1\r\nHost: a\r\nContent-Type: application/octet-stream\r\n"
         f"Authorization: Bearer {caller.key}\r\nContent-Length: 9000000\r\n\r\n"
     )
-    # What is refused is closed while the rest comes.
+    # The API closes a rejected connection while the body is still being sent.
     with suppress(ConnectionError):
         upload.sendall(head.encode() + b"\xff\xd8\xff" + bytes(1 << 20))
     return upload
@@ -391,7 +391,7 @@ async def _recognize(client: httpx.AsyncClient) -> httpx.Response:
 
 
 async def _recognize_in_the_end(client: httpx.AsyncClient) -> int:
-    """Return the status of a call that is repeated while the service is busy."""
+    """Return the status of a call that is retried while the service is busy."""
     while (answer := await _recognize(client)).status_code == 500:
         code = answer.json()["code"]
         assert code.startswith("recognizer_") or code == "dependency_unavailable"
@@ -422,7 +422,7 @@ async def _count(database: Database, query: str) -> int:
 
 
 async def _money(database: Database) -> tuple[int, int, int]:
-    """Return balance, what is reserved, and what calls have taken."""
+    """Return the balance, the reserved credits, and the credits that calls have cost."""
 
     def work(session: Session) -> tuple[int, int, int]:
         row = session.execute(text(_MONEY)).one()

@@ -94,7 +94,7 @@ NOTED = {key: access.audit for key, access in ACCESS.items() if access.audit is 
 
 
 class OnePass(StandInStore):
-    """Holds one recognition, whoever asks."""
+    """Has one recognition, for any caller."""
 
     async def find(self, owner_id: UUID, recognition_id: UUID) -> RecognitionRow | None:
         return replace(recognition_row(PASS), user_id=owner_id)
@@ -113,7 +113,7 @@ async def application(database: Database, stored: StandInStore) -> AsyncIterator
 
 
 async def rows(application: Application, owner: Caller) -> list[dict[str, Any]]:
-    """Return the owner's entries, the oldest first, with all that waits to be written."""
+    """Return the account's entries, oldest first, after writing the buffered entries."""
     await application.services.audit_buffer.sweep()
     wanted = text("SELECT * FROM audit_entries WHERE owner_id = :owner ORDER BY at")
 
@@ -134,7 +134,7 @@ def test_every_route_that_changes_data_or_shows_plates_is_listed() -> None:
     assert set(CHANGES) | {key for key in UNNOTED if key[0] != "GET"} == unsafe - set(NOTED)
     tells = {Scope.RECOGNITIONS_READ, Scope.ANALYTICS_READ, Scope.AUDIT_READ}
     reading = {key for key, one in ACCESS.items() if key[0] == "GET" and one.scope in tells}
-    # That of deliveries names receivers, and no plate.
+    # The route of deliveries returns receivers but no plate.
     assert reading - set(NOTED) - set(UNNOTED) == {("GET", "/api/recognitions/{id}/deliveries")}
 
 
@@ -148,7 +148,7 @@ PARENTS = {
     "webhooks": ("webhook", {"name": "W", "url": "https://1.1.1.1/", "events": ["camera.online"]}),
     "invitations": ("invitation", {"email": "invited@platestream.example", "role": "viewer"}),
 }
-"""What a path with an id is about: its name in answers, and what is sent to make it."""
+"""The resource of a path with an ID: its name in responses, and the body that creates it."""
 
 SECRETS = ("stream-password", "url-secret", "signing-secret", "header-secret", PASSWORD)
 BODIES: Mapping[str, Any] = {
@@ -174,7 +174,7 @@ BODIES: Mapping[str, Any] = {
 async def _made(
     application: Application, browser: httpx.AsyncClient, stored: StandInStore, path: str
 ) -> str:
-    """Make what a path is about unless it is there, and return the path to it."""
+    """Create the resource of a path unless it exists, and return the path with its ID."""
     kind = path.split("/")[2]
     if "{id}" in path and kind in PARENTS:
         wrapper, body = PARENTS[kind]
@@ -239,7 +239,7 @@ async def test_changes_are_recorded_with_the_names_of_the_api(
     alert = (await client.post("/api/alertas", json=plates)).json()["alert"]
     change = {"plates": ["XY99Z", "CD34EF"], "minConfidence": 0.9, "notifications": []}
     await client.put(f"/api/alertas/{alert['id']}", json=change)
-    # The same again changes nothing.
+    # Sending the same values again changes nothing.
     await client.put(f"/api/alertas/{alert['id']}", json=change)
     webhook = {"name": "W", "url": "https://1.1.1.1/", "events": ["camera.online"]}
     made = (await client.post("/api/webhooks", json=webhook)).json()["webhook"]
@@ -297,7 +297,7 @@ async def test_searches_are_recorded_with_their_filters_and_repeats_once(
         "recognitions.searched",
     ]
     assert noted[0]["subject"] == {"kind": "recognition", "id": str(PASS.id)}
-    # Spellings of one plate are the same search.
+    # Different spellings of a plate are the same search.
     assert noted[2]["parameters"]["plate"] == "A**2"
     assert "recognitions.searched" not in {one["action"] for one in page["entries"][3:]}
 
@@ -357,7 +357,7 @@ async def test_pages_filters_and_who_may_read(
         "UPDATE audit_entries SET changes = '{}'",
         "DELETE FROM audit_entries",
         "TRUNCATE audit_entries",
-        # Each way is as wide as what goes it.
+        # Each permission covers only its own operation.
         "SET LOCAL platestream.audit_way = 'retention'; DELETE FROM audit_entries",
         "SET LOCAL platestream.audit_way = 'erasure'; UPDATE audit_entries SET changes = '{}'",
         "SET LOCAL platestream.audit_way = 'account'; TRUNCATE audit_entries",

@@ -1,4 +1,4 @@
-"""The topic camera-status as the API follows it."""
+"""The camera-status topic as the API consumes it."""
 
 import asyncio
 import gc
@@ -30,7 +30,7 @@ Feed = CompactedTopicReader[CameraStatus]
 
 
 class Ingest:
-    """Says how cameras are doing, as an ingest worker does."""
+    """Reports the status of cameras, as an ingest worker does."""
 
     def __init__(self, settings: KafkaSettings) -> None:
         self._topic = topic_name(settings, CAMERA_STATUS)
@@ -106,8 +106,8 @@ async def test_reads_from_the_start_and_follows(kafka_topics: KafkaSettings) -> 
 
 
 @pytest.mark.long
-# kafka-python 3.0.12 leaves the sockets of refused connections to the garbage collector; log
-# records, which pytest keeps, would hold on to them.
+# kafka-python 3.0.12 leaves the sockets of refused connections to the garbage collector. Log
+# records, which pytest stores, would keep the sockets alive.
 @pytest.mark.filterwarnings("ignore:unclosed <socket:ResourceWarning")
 async def test_survives_a_broker_that_comes_late_and_recovers(
     tmp_path: Path, caplog: pytest.LogCaptureFixture

@@ -1,4 +1,4 @@
-"""Cameras that cost credits: paid when taken, paid again, refunded in part."""
+"""Cameras that cost credits: payment on creation, renewal, and partial refunds."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -40,7 +40,7 @@ async def test_a_camera_is_paid_when_it_is_created_and_refunded_in_part(
         deleted = await client.delete(f"{PATH}/{camera['id']}")
         ledger = (await client.get("/api/credits")).json()["ledger"]
 
-    # Just under twenty days are left: 19 whole credits of 30 in 30 days.
+    # Just under twenty days are left, which are 19 whole credits of 30 for 30 days.
     assert (deleted.status_code, deleted.json()) == (200, {"creditsRefunded": 19})
     rows = [(row["kind"], row["delta"], row["balance"]) for row in ledger]
     assert rows == [("refund", 19, 89), ("debit", -30, 70), ("grant", 100, 100)]
@@ -60,7 +60,7 @@ async def test_no_worker_costs_nothing(paid: Application) -> None:
         assert (await client.post(PATH, json=BODY)).status_code == 502
         assert await _credits(client) == PRICE
         async with _worker(paid):
-            # Nothing is reserved either.
+            # No credits are reserved either.
             assert (await client.post(PATH, json=BODY)).status_code == 201
         assert await _credits(client) == 0
 
@@ -105,7 +105,7 @@ async def test_a_camera_without_credits_is_disabled_until_paid(paid: Application
         assert (await client.put(path, json={"name": "Other"})).status_code == 200
         await _grant(paid, PRICE)
         assert (await client.put(path, json={"enabled": True})).status_code == 200
-        # Paid for: off and on again costs nothing.
+        # Within the paid time, disabling and enabling a camera costs nothing.
         assert (await client.put(path, json={"enabled": False})).status_code == 200
         assert (await client.put(path, json={"enabled": True})).status_code == 200
         assert await _credits(client) == 0
@@ -138,7 +138,7 @@ async def _grant(application: Application, credits: int) -> None:
 
 @asynccontextmanager
 async def _worker(application: Application) -> AsyncIterator[None]:
-    """A worker that takes every camera as soon as it is in the database."""
+    """A worker that claims every camera as soon as the camera is in the database."""
 
     async def take_all() -> None:
         query = text("SELECT id FROM cameras WHERE NOT confirmed")

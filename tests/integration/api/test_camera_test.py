@@ -1,4 +1,4 @@
-"""A camera's address tried before it is saved."""
+"""Tests of a stream URL before the camera is saved."""
 
 import asyncio
 import base64
@@ -106,7 +106,7 @@ async def test_one_at_a_time_for_each_account(owner: Caller, tmp_path: Path) -> 
 
     assert refused.value.code == "rate_limited"
     assert (await first).result.code == "no_file"
-    # It is free again.
+    # The test slot is free again.
     assert (await probe.probe(owner.owner_id, "rtsp://[::1]/1")).result.code == "forbidden"
 
 

@@ -1,4 +1,4 @@
-"""Cameras through the API, with a worker that takes them or does not."""
+"""Cameras through the API, with a worker that claims cameras or does not."""
 
 import asyncio
 import time
@@ -37,7 +37,7 @@ BODY = {"name": "Gate", "rtspUrl": STREAM}
 
 @pytest.fixture
 async def worker(application: Application) -> AsyncIterator[None]:
-    """A worker that takes every camera as soon as its record is in the outbox."""
+    """A worker that claims every camera as soon as its record is in the outbox."""
     async with taking_cameras(application):
         yield
 
@@ -139,7 +139,7 @@ async def test_what_a_killed_process_left_is_swept(
     assert await application.services.cameras.sweep() == 1
     assert await _count(application.database, "SELECT count(*) FROM cameras") == 0
     assert [value for _, value in await _outbox(application.database)][-1] is None
-    # The call that was thought dead learns that its camera is gone.
+    # The call that was presumed dead notices that its camera was deleted.
     assert (await creating).status_code == 502
 
 
@@ -156,7 +156,7 @@ async def test_the_same_stream_or_identifier_twice_is_409(client: httpx.AsyncCli
     ]
     assert (await client.post("/api/cameras", json=named[0])).status_code == 201
     assert (await client.post("/api/cameras", json=named[1])).status_code == 409
-    # The same stream is accepted with another identifier.
+    # The same stream is accepted under another identifier.
     assert (
         await client.post("/api/cameras", json=BODY | {"identifier": "second view"})
     ).status_code == 201
@@ -174,7 +174,7 @@ async def test_frames_of_an_accounts_cameras_are_limited_in_total(
         return (await client.put(f"/api/cameras/{camera_id}", json=fields)).status_code
 
     fast = (await made(1, sampleFps=60)).json()["camera"]["id"]
-    # 5 from its own setting, then 35: 100 in total.
+    # The camera's default is 5, and another camera adds 35: 100 frames per second in total.
     usual = (await made(2)).json()["camera"]["id"]
     assert (await made(3, sampleFps=35)).status_code == 201
     refused = await made(4, sampleFps=0.5)
@@ -209,7 +209,7 @@ async def test_update_changes_what_is_sent_and_nothing_else(
 
     config = await _latest_config(application.database)
     assert (config.revision, config.name) == (2, "North gate")
-    # Nothing changed: nothing is published.
+    # Without a change, no record is published.
     assert (await client.put(path, json={"name": "North gate"})).status_code == 200
     assert (await _latest_config(application.database)).revision == 2
 
@@ -227,7 +227,7 @@ async def test_a_masked_password_keeps_the_stored_one(
     other_path = created["rtspUrl"].replace("/stream1", "/stream2")
     updated = (await client.put(path, json={"rtspUrl": other_path})).json()["camera"]
     assert updated["rtspUrl"] == other_path
-    # The identifier follows the stream.
+    # The identifier is derived from the stream.
     assert updated["identifier"] != created["identifier"]
     sealed = (await _latest_config(application.database)).stream_url_encrypted
     assert application.box.decrypt(sealed) == STREAM.replace("/stream1", "/stream2")
@@ -325,7 +325,7 @@ FAULTS: tuple[tuple[dict[str, Any], str], ...] = (
     ({"rtspUrl": "rtsp://169.254.169.254/"}, "rtspUrl"),
     ({"rtspUrl": "rtsp://127.0.0.1/"}, "rtspUrl"),
     ({"rtspUrl": "file:///etc/passwd"}, "rtspUrl"),
-    # The camera's own stream.
+    # These fields belong to the camera's own stream.
     ({"enabled": "yes"}, "enabled"),
     ({"sampleFps": 0}, "sampleFps"),
     ({"sampleFps": "5"}, "sampleFps"),

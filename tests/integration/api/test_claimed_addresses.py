@@ -1,4 +1,4 @@
-"""Email addresses that several accounts use: claims, and the one person who has proven it."""
+"""Email addresses that several accounts use: unproven claims, and the one person who owns it."""
 
 import asyncio
 import re
@@ -36,7 +36,7 @@ ACCEPT = "/api/invitations/accept"
 
 @asynccontextmanager
 async def _emailing(database: Database) -> AsyncIterator[tuple[Application, MailServer]]:
-    """Yield an application that sends email, and the server that has it."""
+    """Yield an application that sends email, and the mail server."""
     with MailServer() as server:
         options = Options(smtp_host="127.0.0.1", smtp_port=server.port)
         async with running_application(database, options) as application:
@@ -44,7 +44,7 @@ async def _emailing(database: Database) -> AsyncIterator[tuple[Application, Mail
 
 
 async def _invited(application: Application, owner: Caller, email: str) -> str:
-    """Invite an address to an account, and return the token that the administrator gets."""
+    """Invite an address to an account, and return the administrator's invitation token."""
     async with logged_in(application, owner.email) as administrator:
         return str((await invite(administrator, email, Role.VIEWER))["token"])
 
@@ -56,7 +56,7 @@ async def _accept(application: Application, token: str, password: str = PASSWORD
 
 
 async def _claim(application: Application, owner: Caller, email: str, password: str) -> None:
-    """Have the administrator of an account claim an address, with a password they choose."""
+    """Let the administrator of an account claim an address with a password of their choice."""
     answer = await _accept(application, await _invited(application, owner, email), password)
     assert answer.status_code == 201, answer.text
 
@@ -116,7 +116,7 @@ async def test_an_administrator_who_claims_an_address_logs_in_with_it_in_any_cas
         await _claim(application, owner, email, OTHERS)
     logins = [await _log_in(application, email, OTHERS) for email in emails]
 
-    # A failure would reveal whether another person has the address.
+    # An error would reveal whether another person has the address.
     assert [_account(login) for login in logins] == [str(owner.owner_id)] * 2
 
 
@@ -183,7 +183,7 @@ async def test_a_login_computes_one_hash_whoever_uses_the_address(
         (owner.email, PASSWORD),
         (owner.email, "wrong"),
         (new_address(), "wrong"),
-        # Last: where a claim logged in, its password is compared alone.
+        # The last attempt: where a claim has logged in, only its password is compared.
         (owner.email, OTHERS),
     ):
         await _log_in(application, email, password)
@@ -217,7 +217,7 @@ async def test_a_claim_opens_no_way_to_guess_the_password_of_who_has_the_address
         login = {"email": owner.email, "password": OTHERS}
         statuses = []
         async with browser_of(application) as browser:
-            # Neither the place nor the device of a claim is one of the person who has the address.
+            # For the owner of the address, a claim's place and device do not count as known.
             assert (await browser.post("/api/session", json=login)).status_code == 200
             for number in range(4):
                 guess = login | {"password": f"guess {number}"}
@@ -227,7 +227,7 @@ async def test_a_claim_opens_no_way_to_guess_the_password_of_who_has_the_address
             right = login | {"password": PASSWORD}
             statuses.append((await browser.post("/api/session", json=right)).status_code)
 
-    # The device has two separate attempts, at the claim; the address has none left.
+    # The device has two separate attempts for the claim. The address has no attempts left.
     assert statuses == [401, 401, 429, 429, 429, 429]
 
 
@@ -239,7 +239,7 @@ async def test_a_claim_is_no_way_to_try_passwords_without_counting_them(
     async with running_application(database, options) as application:
         owner, squatter = await application.new_owner(), await application.new_owner()
         await _claim(application, squatter, owner.email, OTHERS)
-        # Each compares the password with the owner's, too.
+        # Each attempt also compares the password with the owner's password.
         strange = [
             (await _log_in(application, owner.email, OTHERS, f"192.0.2.{number}")).status_code
             for number in range(3)
@@ -253,7 +253,7 @@ async def test_a_claim_is_no_way_to_try_passwords_without_counting_them(
         right = await browser.post("/api/session", json=login | {"password": PASSWORD})
 
     assert strange == [200, 200, 429]
-    # On a known device it is compared with the claim's alone.
+    # On a known device, the password is compared only with the claim's password.
     assert known == [200] * 4
     assert right.status_code == 200
 
@@ -265,7 +265,7 @@ async def test_strangers_keep_no_claim_out_where_it_logged_in(database: Database
     async with running_application(database, options) as application:
         owner, email = await application.new_owner(), new_address()
         await _claim(application, owner, email, OTHERS)
-        # Only the first one counts as a failure.
+        # Only the first login counts as a failed attempt.
         often = [(await _log_in(application, email, OTHERS, home)).status_code for _ in range(12)]
         guesses = [
             (await _log_in(application, email, "a guess", strange)).status_code for _ in range(4)
@@ -303,7 +303,7 @@ async def test_a_known_claim_is_no_way_to_try_the_password_of_who_has_the_addres
         right = await _log_in(application, owner.email, PASSWORD)
 
     assert accounts == [str(squatter.owner_id)] * 4
-    # The first login at the place counted for the address; it has two attempts left.
+    # The first login at this place counted for the address, which has two attempts left.
     assert statuses == [401, 401, 429, 429]
     assert right.status_code == 429
 
@@ -445,7 +445,7 @@ async def test_commands_name_the_account_where_an_address_alone_is_not_clear(
     assert "specify the account with --account" in unclear.stderr
     assert _account(await _log_in(application, email, OTHERS)) == str(other.owner_id)
     assert _account(await _log_in(application, email, PASSWORD)) == str(owner.owner_id)
-    # Who has proven the address is meant without more.
+    # The person who has proven the address is selected without --account.
     await _claim(application, other, owner.email, "a claim's password")
     named = ["owner", "password", "--email", owner.email, "--password", OTHERS]
     assert CliRunner().invoke(commands, named).exit_code == 0

@@ -1,4 +1,4 @@
-"""The clients in clients/ against the application, over a real connection."""
+"""The clients in clients/ with the application, over a real connection."""
 
 import asyncio
 import os
@@ -36,7 +36,7 @@ WALK = Path(__file__).resolve().parents[3] / "clients" / "typescript" / "test" /
 
 @dataclass(frozen=True)
 class Stack:
-    """An application that is served, and a caller of it."""
+    """An application that serves requests, and its caller."""
 
     application: Application
     address: str
@@ -44,7 +44,7 @@ class Stack:
 
     @asynccontextmanager
     async def publishing(self) -> AsyncIterator[None]:
-        """Let recognitions of the caller come out meanwhile, one after the other."""
+        """Publish recognitions of the caller, one after another, while the block runs."""
 
         async def publish() -> None:
             for number in count(1):
@@ -60,14 +60,14 @@ class Stack:
 
 
 class CuttingTransport(httpx.AsyncHTTPTransport):
-    """Cuts the first connection that brings an event, in the middle of that event."""
+    """Cuts the first connection that receives an event, in the middle of that event."""
 
     def __init__(self) -> None:
         super().__init__()
         self.last_ids: list[str | None] = []
 
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
-        """Answer as the API does, until the cut."""
+        """Send the request, and cut the first response."""
         answer = await super().handle_async_request(request)
         if not self.last_ids:
             assert isinstance(answer.stream, httpx.AsyncByteStream)
@@ -101,7 +101,7 @@ async def stack(database: Database, stored: StandInStore) -> AsyncIterator[Stack
 
 
 async def test_python_goes_through_all_resources(stack: Stack, stored: StandInStore) -> None:
-    """Without ``await``, in a thread: the application is served by this one's loop."""
+    """Runs in a thread without ``await``, because this test's event loop serves the application."""
     row = recognition_row(recognition(1))
     stored.recognitions = (row,)
 

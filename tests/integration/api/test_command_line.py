@@ -1,4 +1,4 @@
-"""The command ``platestream`` against a real database."""
+"""The ``platestream`` command with a real database."""
 
 import codecs
 import csv
@@ -99,7 +99,7 @@ def test_stages_receive_the_limits_of_an_account(api_database: DatabaseSettings)
 
 
 def _owner_limits(session: Session, owner_id: UUID) -> list[object]:
-    """Return the limits in the records of an account that wait to be published, in order."""
+    """Return the limits in an account's unpublished records, in order."""
     values = session.scalars(
         select(ConfigOutbox.value)
         .where(ConfigOutbox.topic == CONFIG_OWNERS.name, ConfigOutbox.key == str(owner_id))
@@ -180,7 +180,7 @@ def test_credits_are_granted_and_never_below_zero() -> None:
 def clickhouse_in_environment(
     clickhouse_address: ClickHouseAddress, monkeypatch: pytest.MonkeyPatch
 ) -> ClickHouseAddress:
-    """A database with this release's schema, named by the environment."""
+    """A database with this release's schema. The environment contains its address."""
     for name, value in clickhouse_address.settings().model_dump().items():
         shown = value.get_secret_value() if hasattr(value, "get_secret_value") else value
         monkeypatch.setenv(f"PLATESTREAM_{name.upper()}", str(shown))

@@ -50,7 +50,7 @@ def test_a_change_is_on_the_topic_well_within_a_second(
     reader: ConfigReader,
 ) -> None:
     owner_id = insert_owner(engine)
-    # The poll is slow here, so only the notification can be what wakes the relay.
+    # The relay polls slowly here, so only the notification can wake the relay.
     with running_relay(api_database, kafka_topics, poll_seconds=30):
         camera_id = add_camera(engine, owner_id)
         reader.read(1)
@@ -61,7 +61,7 @@ def test_a_change_is_on_the_topic_well_within_a_second(
             reader.read(2 + number)
             delays.append(time.monotonic() - started)
 
-    # Not the largest: a stalled machine is no stalled relay.
+    # The median, because a stalled machine is not a stalled relay.
     assert statistics.median(delays) < 1.0, delays
 
 
@@ -103,14 +103,14 @@ def test_a_lost_database_connection_loses_no_change(
             rename_camera(engine, owner_id, camera_id, f"name {number}")
         reader.read_revision(camera_id, 6)
 
-    # What was published when the connection went, but not yet noted as such, comes again.
+    # Records that were published but not yet marked as such are published again.
     revisions = [config.revision for config in reader.of(camera_id) if config is not None]
     assert sorted(set(revisions)) == list(range(1, 7))
     assert revisions[-1] == 6
 
 
-# kafka-python 3.0.12 leaves the sockets of refused connections to the garbage collector; log
-# records, which pytest keeps, would hold on to them.
+# kafka-python 3.0.12 leaves the sockets of refused connections to the garbage collector. Log
+# records, which pytest stores, would keep the sockets alive.
 @pytest.mark.filterwarnings("ignore:unclosed <socket:ResourceWarning")
 def test_an_outage_of_kafka_loses_no_change(
     api_database: DatabaseSettings,
@@ -132,7 +132,7 @@ def test_an_outage_of_kafka_loses_no_change(
         broker.kill()
         for number in range(5):
             rename_camera(engine, owner_id, camera_id, f"name {number}")
-        # The broker may have died between the first change's record and its acknowledgement.
+        # The broker may have been killed between the first change's record and its acknowledgement.
         assert _outbox_rows(engine) in (5, 6)
         broker.start()
         reader = ConfigReader(settings)
@@ -140,7 +140,7 @@ def test_an_outage_of_kafka_loses_no_change(
         reader.close()
     gc.collect()
 
-    # What was not acknowledged is published again, so a change may come twice, but in order.
+    # Unacknowledged records are published again, so a change can appear twice, but in order.
     revisions = [config.revision for config in reader.of(camera_id) if config is not None]
     assert sorted(set(revisions)) == list(range(1, 7))
     assert revisions[-1] == 6
@@ -187,7 +187,7 @@ def _holders_of_the_relay_lock(engine: Engine) -> int:
 
 
 def _terminate_the_lock_holder(engine: Engine) -> None:
-    """End the active relay's connection, once there is one."""
+    """End the active relay's connection once there is an active relay."""
     deadline = time.monotonic() + 20
     while time.monotonic() < deadline:
         with engine.connect() as connection:

@@ -1,4 +1,4 @@
-"""The interface once through, over a real connection, as a client writes it who knows it alone."""
+"""The whole interface over a real connection, as a client that knows only the contract uses it."""
 
 import hashlib
 import json
@@ -68,7 +68,7 @@ def test_webhooks_keep_the_contract(client: httpx.Client) -> None:
     listed = _said(client.get("/api/webhooks"), 200)["webhooks"]
     assert listed[0]["secret"] == made["secret"]
     path = f"/api/webhooks/{made['id']}"
-    # The contract sets no least length.
+    # The contract sets no minimum length.
     assert _said(client.put(path, json={"secret": "s"}), 200)["webhook"]["secret"] == "s"
     _said(client.put(path, json={"secret": ""}), 400)
     made = _said(client.put(path, json={"secret": "another one"}), 200)["webhook"]
@@ -118,7 +118,7 @@ def test_alerts_keep_the_contract(client: httpx.Client) -> None:
     }
     assert {name: made[name] for name in defaults} == defaults
     assert made["triggerCount"] == 0
-    # A client may keep whole minutes as an integer.
+    # A client may store whole minutes as an integer.
     assert isinstance(made["cooldownMinutes"], int)
     assert "createdAt" in made
     assert [f["path"] for f in _said(client.post("/api/alertas", json={}), 400)["fields"]] == [
@@ -275,7 +275,7 @@ def test_a_head_is_answered_like_a_get_without_the_body(
         assert (head.status_code, head.content) == (status, b""), path
         assert head.headers["x-request-id"]
     assert httpx.head(f"{api.address}/api/cameras").status_code == 401
-    # The connection is as good as before.
+    # The connection still works.
     _said(client.get("/api/credits"), 200)
 
 

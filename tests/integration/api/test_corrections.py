@@ -1,4 +1,4 @@
-"""Corrections through the API, with recognitions in a real ClickHouse."""
+"""Corrections through the API, with a real ClickHouse."""
 
 from datetime import timedelta
 from typing import Any
@@ -31,7 +31,7 @@ CAMERA = UUID(int=1)
 
 
 async def _passed(clickhouse: ClickHouseClient, owner: Caller, *plates: str) -> list[str]:
-    """Store passes a second apart and return their ids, the oldest first."""
+    """Store passes at intervals of a second, and return their IDs, oldest first."""
     records = [_pass(owner.owner_id, number, plate) for number, plate in enumerate(plates)]
     await insert_recognitions(clickhouse, [recognition_row(record) for record in records])
     return [str(record.id) for record in records]
@@ -137,7 +137,7 @@ async def test_they_are_listed_with_images_page_by_page(
 async def test_a_search_finds_what_was_corrected_page_by_page_each_once(
     clickhouse: ClickHouseClient, client: httpx.AsyncClient, owner: Caller
 ) -> None:
-    # Four of each millisecond: there ids decide.
+    # Four recognitions share each millisecond, so the IDs determine the order.
     records = [
         msgspec.structs.replace(
             _pass(owner.owner_id, number // 4, plate),
@@ -150,7 +150,7 @@ async def test_a_search_finds_what_was_corrected_page_by_page_each_once(
     corrected = records[1::2]
     for record in corrected:
         await _put(client, str(record.id), plate="AB12CD")
-    # Read as it is found by its reading, whatever it was corrected to, and once only.
+    # A plate found by its reading is listed once, whatever it was corrected to.
     await _put(client, str(records[0].id), plate="AB12CE")
     gone = _pass(owner.owner_id, 99, "A812CD")
     await insert_recognitions(clickhouse, [recognition_row(gone)])

@@ -1,4 +1,4 @@
-"""What a fault of the database says in the log."""
+"""Log messages for database errors."""
 
 import pytest
 from sqlalchemy import text

@@ -1,4 +1,4 @@
-"""The migrations: up, down, up; two at once; and the same tables as the mappings."""
+"""The migrations: up, down, up again, two at the same time, and the same tables as the mappings."""
 
 from concurrent.futures import ThreadPoolExecutor
 

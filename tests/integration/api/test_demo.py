@@ -1,4 +1,4 @@
-"""The demo: no key, no cost, nothing stored, few calls per address."""
+"""The demo endpoint: no key, no cost, nothing stored, few calls per address."""
 
 import httpx
 import pytest

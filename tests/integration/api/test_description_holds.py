@@ -1,7 +1,7 @@
-"""The API keeps what its description says, asked by schemathesis: statuses, headers, bodies.
+"""Schemathesis checks that the API matches its description: statuses, headers and bodies.
 
-``PLATESTREAM_TEST_EXAMPLES`` calls of each operation instead of a handful: ``make schemathesis``,
-which also runs the phases and checks of schemathesis's own command.
+``make schemathesis`` makes ``PLATESTREAM_TEST_EXAMPLES`` calls of each operation instead of a few,
+and also runs the phases and checks of the schemathesis command.
 """
 
 import os
@@ -42,14 +42,14 @@ CHECKS = (
     response_schema_conformance,
     ignored_auth,
 )
-# A handful of calls in a row are enough for each change; the other phases take minutes.
+# A few stateful calls are enough for each change of the code; the other phases take minutes.
 PHASES = "stateful" if EXAMPLES < 50 else "examples,coverage,fuzzing,stateful"
 Operation: TypeAlias = APIOperation[Any, Any, Any, Any]
 
 
 def _operations() -> Iterator[Operation]:
     description = schemathesis.openapi.from_dict(api_description())
-    # Not the end of the caller's own session: it has none.
+    # Logout is excluded, because an API key has no session.
     wanted = description.exclude(path="/api/session", method="DELETE")
     for found in wanted.get_all_operations():
         assert isinstance(found, Ok), found
@@ -92,15 +92,15 @@ def test_every_phase_and_check_of_the_command(api: ThreadedApi, tmp_path: Path) 
         *(str(Path(sys.executable).with_name("st")), "run", f"{api.address}/api/openapi.json"),
         *("--header", f"Authorization: {api.headers['Authorization']}"),
         *("--checks", "all", "--phases", PHASES, "--max-examples", str(EXAMPLES)),
-        # No schema can say which addresses are public, or which bytes are an image.
+        # A schema cannot express which addresses are public, or which bytes are an image.
         *("--exclude-checks", "positive_data_acceptance"),
-        # It does not end; the test above calls it.
+        # The event stream does not end; the test above calls it.
         *("--exclude-path", "/api/recognitions/stream"),
-        # It would revoke its own key; the test above calls it with other ids.
+        # This call would revoke the caller's key; the test above uses other IDs.
         *("--exclude-path", "/api/api-keys/{id}"),
         *("--continue-on-failure", "--no-shrink", "--no-color", "--generation-deterministic"),
         *("--request-timeout", "20"),
     )
-    # In a separate folder, where it stores its findings.
+    # Schemathesis stores its findings in the working directory.
     ran = subprocess.run(command, capture_output=True, text=True, check=False, cwd=tmp_path)
     assert ran.returncode == 0, ran.stdout[-20_000:] + ran.stderr[-2000:]

@@ -1,4 +1,4 @@
-"""How an account learns that the service disabled one of its webhooks."""
+"""How the people of an account learn that the service disabled a webhook."""
 
 from typing import Any
 from uuid import UUID
@@ -20,7 +20,7 @@ BODY = {"name": "Gate", "url": "https://receiver.example.com/t0ken", "events": [
 
 
 async def _disable(application: Application, browser: httpx.AsyncClient) -> dict[str, Any]:
-    """Let the delivery stage disable a new webhook; return it as it was."""
+    """Create a webhook that the delivery stage then disables, and return the webhook as created."""
     made: dict[str, Any] = (await browser.post("/api/webhooks", json=BODY)).json()["webhook"]
     _report(application, made)
     return made
@@ -49,7 +49,7 @@ async def test_administrators_get_one_email_about_a_disabled_webhook(database: D
                 server.recipients.clear()
                 made = await _disable(application, browser)
                 assert await application.services.webhooks.sweep() == 1
-                # Another process hears of it as well.
+                # Another process reports the same webhook.
                 _report(application, made, offset=2)
                 assert await application.services.webhooks.sweep() == 0
 

@@ -1,4 +1,4 @@
-"""The pages for users of the API: every example is run unchanged."""
+"""The documentation of the API: every example runs unchanged."""
 
 import asyncio
 import re
@@ -29,7 +29,7 @@ _SECONDS = 60
 
 @pytest.fixture
 async def documented(database: Database) -> AsyncIterator[Application]:
-    """The application, with streams that stay open."""
+    """The application, with event streams that stay open."""
     async with running_application(database, Options(feeds_streams=True)) as application:
         yield application
 
@@ -75,13 +75,13 @@ def test_the_page_of_errors_has_them_all() -> None:
 
 
 def _examples(page: Path) -> list[tuple[tuple[str, ...], str]]:
-    """Return the page's examples with their interpreters; those in bash are one script."""
+    """Return the page's examples with their interpreters. The bash examples form one script."""
     found = _EXAMPLE.findall(page.read_text(encoding="utf-8"))
     shell = "".join(script for language, script in found if language == "bash")
     others = [
         (_PROGRAMS[language], script)
         for language, script in found
-        # Few machines that run the service have Node.js; the end of the test run reports it.
+        # Servers rarely have Node.js, so the end of the test run reports it.
         if language != "bash" and is_present(language)
     ]
     return [(("bash", "-c"), f"set -euo pipefail\n{shell}"), *others]

@@ -1,4 +1,4 @@
-"""``plate erase`` and ``owner remove`` against real servers, and the API's state afterwards."""
+"""The commands ``plate erase`` and ``owner remove`` with real servers and the running API."""
 
 import asyncio
 import io
@@ -56,7 +56,7 @@ NOBODY = "http://127.0.0.1:1"
 
 @dataclass(frozen=True)
 class World:
-    """An application on real servers with two accounts; the first has more data."""
+    """An application with real servers and two accounts, of which the first has more data."""
 
     application: Application
     clickhouse: ClickHouseClient
@@ -93,7 +93,7 @@ class World:
         return answer.json()
 
     async def plates(self, caller: Caller | None = None) -> list[str]:
-        """Return the plates that the list shows, newest first."""
+        """Return the listed plates, newest first."""
         listed = await self.json("/api/recognitions", caller)
         return [one["plate"] for one in listed["recognitions"]]
 
@@ -174,7 +174,7 @@ def attempt(record: Recognition) -> DeliveryAttempt:
 
 
 async def run(*arguments: str, given: str = "") -> Any:
-    """Run a command as a process would, in a thread without an event loop."""
+    """Run a command as in a process, in a thread without an event loop."""
     return await asyncio.to_thread(lambda: CliRunner().invoke(commands, arguments, given))
 
 
@@ -191,7 +191,7 @@ async def remove(caller: Caller) -> Any:
 
 
 async def column(client: ClickHouseClient, table: str, what: str, caller: Caller) -> list[Any]:
-    """Return a column of all rows of an account in a table."""
+    """Return a table's column for all rows of an account."""
     query = f"SELECT {what} FROM {table} WHERE user_id = {{owner:UUID}} ORDER BY 1"
     found = await client.run(query, parameters={"owner": caller.owner_id})
     return [value for (value,) in found.rows]
@@ -234,7 +234,7 @@ async def test_nothing_shows_an_erased_plate(world: World) -> None:
     assert analytics["stats"]["total30d"] == 1
     assert [one["plate"] for one in analytics["topPlates"]] == [OTHER]
     assert [one["plate"] for one in analytics["recent"]] == [OTHER]
-    # A misread one stays in this memory until 20,000 others arrive.
+    # A misread plate stays in memory until 20,000 others arrive.
     assert [one.recognition.plate for one in reader.next_batch(9)] == [OTHER, OTHER]
     assert world.objects() == {key for one in others for key in (one.photo_key, one.crop_key)}
     assert await column(world.clickhouse, "alert_triggers", "plate", world.owner) == [
@@ -387,7 +387,7 @@ async def test_what_cannot_be_erased_is_refused(
 
 
 async def furnish(world: World) -> dict[str, UUID]:
-    """Give the owner a camera, an alert, a webhook, a session, an outcome and a snapshot."""
+    """Give the account a camera, an alert, a webhook, a session, an outcome and a snapshot."""
     owner_id = world.owner.owner_id
 
     def insert(session: Session) -> UUID:
@@ -421,7 +421,7 @@ async def furnish(world: World) -> dict[str, UUID]:
 
 
 async def rows_of(database: Database, owner_id: UUID) -> dict[str, int]:
-    """Return how many rows each table of PostgreSQL has for an account."""
+    """Return the number of an account's rows in each PostgreSQL table."""
 
     def work(session: Session) -> dict[str, int]:
         tables = session.execute(
@@ -498,11 +498,11 @@ async def test_a_removal_that_was_cut_off_goes_on(
         "audit_entries",
         "config_outbox",
     }
-    # No person can log in meanwhile, by any method.
+    # No person can log in meanwhile, whatever the method.
     assert await database.run(lambda s: accounts.find_log_ins(s, world.owner.email)) == []
     assert await column(world.clickhouse, "recognitions", "count()", world.owner) == [0]
 
-    # Rows that a call in flight added meanwhile are deleted too, and the stages are notified.
+    # Rows that a call adds meanwhile are deleted too, and the stages are notified.
     def insert(session: Session) -> UUID:
         return insert_camera(session, world.owner.owner_id, camera_values("Late")).id
 

@@ -1,4 +1,4 @@
-"""Jobs that erase a plate: who leases them, for how long, and what remains of them."""
+"""Jobs that erase a plate: their leases, and their remains."""
 
 import asyncio
 from collections import Counter
@@ -22,7 +22,7 @@ PLATE, OTHER = "AB12CD", "XY99Z"
 
 
 class Eraser:
-    """Erases nothing; fails or waits as set by a test."""
+    """Erases nothing, and fails or waits as a test requires."""
 
     def __init__(self) -> None:
         self.erased: list[tuple[UUID, str]] = []
@@ -121,7 +121,7 @@ async def test_an_account_has_one_done_at_a_time_and_a_killed_process_leaves_it_
     await asyncio.gather(killed, return_exceptions=True)
     eraser.may_end.set()
 
-    # It is not yet known to have been killed: its job and the account's next one stay claimed.
+    # The kill is not known yet, so the job and the account's next job stay claimed.
     assert await sweep() == 0
     await ask(application, other)
     assert [await sweep(), await sweep()] == [1, 0]

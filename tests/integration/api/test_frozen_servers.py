@@ -1,6 +1,6 @@
-"""Servers that freeze: they accept connections and do not answer. Calls end soon and name them.
+"""Servers that freeze accept connections but do not respond. Calls fail soon and name the server.
 
-Without this, a call would wait for ten seconds (ClickHouse) or fifteen (PostgreSQL).
+Otherwise a call would wait for ten seconds (ClickHouse) or fifteen seconds (PostgreSQL).
 """
 
 import asyncio
@@ -35,7 +35,7 @@ from tests.services.s3 import s3_process
 
 pytestmark = pytest.mark.integration
 
-# 1.5 s until a call is slow and 3 s for a health check, on a busy machine.
+# A call counts as slow after 1.5 s, a health check takes 3 s, and the machine may be busy.
 SOON_SECONDS = 8.0
 AT_ONCE_SECONDS = 1.5
 RECOVERY_SECONDS = 30.0
@@ -58,7 +58,7 @@ def _frozen(server: _Server) -> Iterator[None]:
 
 
 async def _is_refused(client: httpx.AsyncClient, path: str, part: str) -> float:
-    """Return how long a call took that reports the unavailable dependency."""
+    """Return the duration of a call that reports the unavailable dependency."""
     began = time.monotonic()
     answer = await client.get(path)
     assert (answer.status_code, answer.json()["code"]) == (500, "dependency_unavailable")
@@ -119,7 +119,7 @@ async def test_the_configuration_database_freezes(tmp_path: Path) -> None:
             assert (await client.get("/api/cameras")).status_code == 200
             given_up = await _a_transaction_in_which_it_stops(database, server)
             part = "configuration database"
-            # More than there are threads; each is blocked by its query.
+            # There are more calls than threads, and each thread is blocked by a query.
             lists = [_is_refused(client, "/api/cameras", part) for _ in range(9)]
             assert max(await asyncio.gather(*lists)) < SOON_SECONDS
             with pytest.raises(DependencyUnavailableError):
@@ -137,14 +137,14 @@ async def test_the_configuration_database_freezes(tmp_path: Path) -> None:
 async def _a_transaction_in_which_it_stops(
     database: Database, server: _Server
 ) -> asyncio.Task[None]:
-    """Freeze the server between two statements of a running transaction; return that."""
+    """Freeze the server between two statements of a transaction, and return the transaction."""
     stopped = threading.Event()
 
     def work(session: Session) -> None:
         session.execute(text("CREATE TABLE given_up (number int)"))
         server.pause()
         stopped.set()
-        # Waits for the server while it is frozen.
+        # The transaction waits for the server while the server is frozen.
         session.execute(text("INSERT INTO given_up VALUES (1)"))
 
     task = asyncio.create_task(database.run(work))
@@ -179,7 +179,7 @@ async def test_the_image_store_freezes(tmp_path: Path) -> None:
         await images.put("one", b"\xff\xd8\xff", "image/jpeg")
         with _frozen(server):
             began = time.monotonic()
-            # More than there are threads.
+            # There are more calls than threads.
             said = await asyncio.gather(
                 *(images.image("one") for _ in range(20)), return_exceptions=True
             )

@@ -1,4 +1,4 @@
-"""Credentials, scopes and limits at the gate, with keys from a real database."""
+"""Credentials, scopes and limits of requests, with keys from a real database."""
 
 import asyncio
 import re
@@ -57,7 +57,7 @@ pytestmark = pytest.mark.integration
 
 ADDRESS = "192.0.2.1"
 LONG_ANSWER_BYTES = 64 << 20
-"""Larger than the buffers of both ends of a connection."""
+"""Size of a response that exceeds the buffers of both ends of a connection."""
 
 ACCESS: Mapping[tuple[str, str], Access] = create_app().state.permissions.access
 FOR_PEOPLE = {OwnSession.ONLY, Administrator.ONLY}
@@ -131,7 +131,7 @@ async def test_ids_of_another_owner_are_404_on_every_route(application: Applicat
     walked = 0
     async with application.client(other) as client:
         for (method, path), access in GATED:
-            # What requires a session is also tried with one, next to its resource.
+            # Routes that require a session are also tried with one, next to their resource.
             if "{" not in path or access.scope in FOR_PEOPLE:
                 continue
             for identifier in (*foreign, str(uuid.uuid4()), "not-a-uuid"):
@@ -236,7 +236,7 @@ async def test_each_key_has_its_own_limit(database: Database) -> None:
         caller = await application.new_owner()
         async with application.client(caller) as client:
             answers = [await client.get("/api/credits") for _ in range(4)]
-        # Another key of the same owner has its own window.
+        # Another key of the same account has a separate limit.
         other = await _new_key(application, caller.owner_id)
         async with application.client(other) as client:
             assert (await client.get("/api/credits")).status_code == 200
@@ -272,7 +272,7 @@ async def test_every_answer_to_a_call_that_counts_says_what_is_left(database: Da
     assert statuses == [200, 400, 404, 403, 415, 201, 400, 402]
     left = [answer.headers["ratelimit-remaining"] for answer in answers]
     assert left == ["8", "7", "6", "5", "4", "3", "3", "2"]
-    # For the image call, the tighter limit is reported.
+    # The response to the image call reports the tighter limit.
     limits = [answer.headers["ratelimit-limit"] for answer in answers]
     assert limits == ["9"] * 6 + ["4"] * 2
     assert all(1 <= int(answer.headers["ratelimit-reset"]) <= 60 for answer in answers)
@@ -322,7 +322,7 @@ async def test_invalid_keys_are_limited_by_their_address(database: Database) -> 
                 await _credits(client, credentials.new_api_key(), f"2001:db8::{n}")
                 for n in range(21)
             ]
-            # Known before; unknown, at that address and at another; created while it is limited.
+            # A known key; an unknown key at this address and another; a key created meanwhile.
             told = [
                 await _credits(client, known.key, "192.0.2.1"),
                 await _credits(client, other.key, "192.0.2.1"),
@@ -366,7 +366,7 @@ async def test_many_invalid_keys_leave_threads_to_known_callers(
 async def test_a_reader_that_takes_nothing_is_left(
     application: Application, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Data beyond the system's buffers waits in the process, for a limited time."""
+    """Data beyond the buffers of the system waits in the process for a limited time."""
     monkeypatch.setattr("api.middleware.connections.WRITE_CHECK_SECONDS", 0.02)
     application.app.state.openapi_document = Document("x" * LONG_ANSWER_BYTES, "text/plain")
     limits = ConnectionLimits(0, 0)
@@ -386,7 +386,7 @@ async def test_a_reader_that_takes_nothing_is_left(
 
 @contextmanager
 def _non_reader(address: str) -> Iterator[socket.socket]:
-    """Yield a connection that requested the description and reads almost nothing."""
+    """Yield a connection that requested the API description and reads almost nothing."""
     host, port = address.removeprefix("http://").split(":")
     with socket.socket() as caller:
         caller.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
@@ -403,7 +403,7 @@ async def test_a_revoked_key_is_refused_within_a_second(database: Database) -> N
         header = f"Bearer {caller.key}"
         assert (await authenticator.authenticate(header, ADDRESS)).owner_id == caller.owner_id
         await database.run(lambda session: session.execute(text("DELETE FROM api_keys")))
-        # Cached without a look-up, but for less than a second.
+        # The key is cached without a query, but for less than a second.
         assert CACHE_SECONDS < 1
         await authenticator.authenticate(header, ADDRESS)
         now += CACHE_SECONDS
@@ -450,7 +450,7 @@ async def _credits(
 
 
 def _body(path: str) -> dict[str, str]:
-    """Return the body that a change of an existing resource requires: nearly always empty."""
+    """Return the body that changing an existing resource requires; usually empty."""
     if path.endswith("/replay"):
         return {"from": "2026-11-01T00:00:00Z", "to": "2026-11-01T01:00:00Z"}
     if path.endswith("/correction"):
@@ -459,7 +459,7 @@ def _body(path: str) -> dict[str, str]:
 
 
 def _filled(path: str, identifier: str | None = None) -> str:
-    """Return the path with an ID in every placeholder; an unknown ID unless given."""
+    """Return the path with an ID for every placeholder. The ID is unknown unless given."""
     return re.sub(r"\{\w+\}", identifier or str(uuid.uuid4()), path)
 
 

@@ -1,4 +1,4 @@
-"""Images past their retention are removed from a real S3, and no others are."""
+"""Images that have expired are deleted from a real S3, and no others."""
 
 import io
 from datetime import UTC, datetime, timedelta
@@ -27,7 +27,7 @@ def milliseconds(moment: datetime) -> int:
 
 
 def put_images(settings: S3Settings, owner: UUID, moment: datetime, count: int = 1) -> set[str]:
-    """Store the images of ``count`` recognitions of that time; return their keys."""
+    """Store the images of ``count`` recognitions with this time, and return the keys."""
     keys = set()
     for _ in range(count):
         recognition = image_call_id(milliseconds(moment), uuid4())

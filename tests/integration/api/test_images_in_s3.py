@@ -1,4 +1,4 @@
-"""Links and snapshots against a real S3 server."""
+"""Image links and snapshots with a real S3 server."""
 
 import io
 from collections.abc import AsyncIterator

@@ -1,4 +1,4 @@
-"""CSV files of plates and cameras."""
+"""Imports of plates and cameras from CSV files."""
 
 from collections.abc import AsyncIterator
 

@@ -1,6 +1,6 @@
-"""Bodies of which something was spoilt: refused with what is wrong, never an error of ours.
+"""Corrupted bodies are rejected with a description of the fault, and never cause an internal error.
 
-``PLATESTREAM_TEST_MUTATIONS`` bodies in all: ``make mutations``.
+``make mutations`` sends ``PLATESTREAM_TEST_MUTATIONS`` bodies.
 """
 
 import json

@@ -1,6 +1,6 @@
-"""Images of which something was spoilt, through the real recogniser processes.
+"""Corrupted images in real inference workers.
 
-``PLATESTREAM_TEST_MUTATIONS`` images instead of a few dozen: ``make mutations``.
+``make mutations`` sends ``PLATESTREAM_TEST_MUTATIONS`` images instead of a few dozen.
 """
 
 import os
@@ -73,7 +73,7 @@ def _spoilt(chance: random.Random, source: bytes) -> bytes:
             case 3:
                 data[place : place + 2] = b"\xff\xff"
             case 4:
-                # In the header, which has sizes and tables.
+                # The header contains sizes and tables.
                 data[chance.randrange(min(200, len(data)))] = chance.randrange(256)
             case _:
                 data = data[: max(1, place)]

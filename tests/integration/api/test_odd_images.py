@@ -1,4 +1,4 @@
-"""Tiny, flat and tall images, with and without a key, while another caller sends usual ones."""
+"""Tiny, flat and tall images, with and without a key, while another caller sends normal images."""
 
 import asyncio
 

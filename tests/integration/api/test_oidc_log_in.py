@@ -1,4 +1,4 @@
-"""Login through an OpenID Connect provider: who is accepted or denied, and the answers."""
+"""Login through an OpenID Connect provider: accepted people, denied people, and the responses."""
 
 import asyncio
 from http.cookies import SimpleCookie
@@ -261,7 +261,7 @@ async def test_an_invitation_is_accepted_by_its_address_alone(
     async with logged_in(application, owner.email) as administrator:
         token = (await invite(administrator, email, Role.OPERATOR))["token"]
     invited = subject_of(oidc_provider, email)
-    # The link joins an account; an invitation of an address alone gives no access to its owner.
+    # Only the link joins the account. Having the invited address alone gives no access.
     assert said(await log_in(browser, oidc_provider, invited)) == (403, "unknown_person")
     other = subject_of(oidc_provider, new_address())
     wrong = await log_in(browser, oidc_provider, other, invitation=token)
@@ -274,7 +274,7 @@ async def test_an_invitation_is_accepted_by_its_address_alone(
     assert (person["email"], person["role"], person["name"]) == (email, "operator", "Ana")
     assert joined.json()["session"]["ownerId"] == str(owner.owner_id)
     assert said(again) == (404, "invitation_over")
-    # A person who never had a password has none.
+    # A person who never had a password cannot log in with one.
     for password in ("", " ", "x"):
         answer = await browser.post("/api/session", json={"email": email, "password": password})
         assert answer.status_code in (400, 401)
@@ -317,7 +317,7 @@ async def test_an_unavailable_or_missing_provider_is_reported(
         answer = await browser.post(BEGIN, json={})
     assert said(answer) == (500, "dependency_unavailable")
     assert answer.json()["error"] == "The identity provider is not responding. Try again later."
-    # It is identified by its URL only.
+    # The provider is identified only by its URL.
     renamed = {**CLIENT, "oidc_issuer": oidc_provider.issuer + "/"}
     async with (
         running_application(database, Options(more=renamed)) as app,

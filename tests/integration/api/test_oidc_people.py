@@ -160,7 +160,7 @@ async def test_a_claim_counts_in_the_account_that_people_join_and_no_other_one_d
 
     assert {one["ownerId"] for one in sessions} == {str(owner.owner_id)}
     assert [one["person"]["role"] for one in sessions] == ["operator", "viewer"]
-    # The administrator may have set it.
+    # The password is removed, because the administrator may have set it.
     assert by_password.status_code == 401
 
 

@@ -1,4 +1,4 @@
-"""A provider with invalid answers: never an internal error, and never without end."""
+"""A provider with invalid responses causes neither internal errors nor endless requests."""
 
 import asyncio
 import json
@@ -22,7 +22,7 @@ _JSON = "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n"
 async def _provider(
     serve: Callable[[asyncio.StreamReader, asyncio.StreamWriter, int], Awaitable[None]],
 ) -> AsyncIterator[IdentityProvider]:
-    """Yield a provider whose server handles each connection with ``serve``, given its port."""
+    """Yield a provider whose server handles each connection with ``serve``, which gets the port."""
     server = await asyncio.start_server(
         lambda reader, writer: serve(reader, writer, port), "127.0.0.1", 0
     )
@@ -83,7 +83,7 @@ async def test_an_invalid_answer_is_reported(answer: Callable[[int], bytes], sen
 
 async def test_a_code_is_not_posted_on_a_connection_that_may_be_closed() -> None:
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, port: int) -> None:
-        """Answer one request of a connection; drop it when the next one arrives."""
+        """Respond to one request per connection, and drop the connection at the next request."""
         head = await reader.readuntil(b"\r\n\r\n")
         issuer = f"http://127.0.0.1:{port}"
         status, answer = "200 OK", {"issuer": issuer, "jwks_uri": f"{issuer}/k"}

@@ -1,4 +1,4 @@
-"""Snapshots of deleted cameras are removed from a real S3, and no others are."""
+"""Snapshots of deleted cameras are deleted from a real S3, and no others."""
 
 import io
 from collections.abc import AsyncIterator
@@ -41,7 +41,7 @@ def left(settings: S3Settings) -> set[str | None]:
 
 
 def camera(settings: S3Settings, engine: Engine, owner_id: UUID) -> tuple[UUID, str]:
-    """Add a camera with a snapshot; return its ID and the snapshot's key."""
+    """Add a camera with a snapshot, and return the camera's ID and the snapshot's key."""
     camera_id = add_camera(engine, owner_id)
     key = snapshot_key(owner_id, camera_id)
     put(settings, key)

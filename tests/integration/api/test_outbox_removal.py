@@ -1,4 +1,4 @@
-"""Records in the outbox that must not outlive an account, an erasure or a month."""
+"""Records in the outbox that are deleted with an account, by an erasure, or after a month."""
 
 from collections import Counter
 from collections.abc import Iterator
@@ -39,13 +39,13 @@ def engine(api_database: DatabaseSettings) -> Iterator[Engine]:
 
 
 def waiting(engine: Engine) -> list[tuple[str, UUID | None]]:
-    """Return the topic and the owner of each record."""
+    """Return the topic and the account of each record in the outbox."""
     wanted = select(ConfigOutbox.topic, ConfigOutbox.owner_id).order_by(ConfigOutbox.id)
     return in_transaction(engine, lambda session: [(a, b) for a, b in session.execute(wanted)])
 
 
 def put(engine: Engine, owner_id: UUID, plate: str = PLATE, *, captured_ms: int = 1_000) -> None:
-    """Add a recognition and a delivery of it."""
+    """Add the records of a recognition and of its delivery."""
     seen = msgspec.structs.replace(
         recognition(0), owner_id=owner_id, plate=plate, captured_ms=captured_ms
     )

@@ -1,4 +1,4 @@
-"""A person's own account: time zone, password and open sessions."""
+"""The account settings of a person: time zone, password and open sessions."""
 
 import time
 from collections.abc import AsyncIterator

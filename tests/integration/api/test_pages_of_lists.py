@@ -1,4 +1,4 @@
-"""Pages of cameras, alerts, webhooks and keys; parameters that a call does not have."""
+"""Pages of cameras, alerts, webhooks and keys, and parameters that a call does not accept."""
 
 from typing import Any
 
@@ -99,5 +99,5 @@ async def test_a_parameter_that_a_call_does_not_have_is_400_by_its_name(
     changed = await client.post("/api/alertas?dry=1", json=BODIES["alertas"])
     assert changed.status_code == 400
     assert (await client.get("/api/alertas")).json()["alerts"] == []
-    # Probes add what they like.
+    # Health probes can add any parameters.
     assert (await client.get("/healthz?now=1")).status_code == 200

@@ -1,4 +1,4 @@
-"""People of an account: permissions of their roles, changes and removal."""
+"""People of an account: the permissions of their roles, changes, and removal."""
 
 import asyncio
 import re
@@ -24,7 +24,7 @@ GATED: list[tuple[str, str, Access]] = [
 
 
 async def _id(administrator: httpx.AsyncClient, email: str) -> str:
-    """Return the id of one of the account's people."""
+    """Return the ID of a person of the account."""
     listed = (await administrator.get("/api/people")).json()["people"]
     (found,) = (str(one["id"]) for one in listed if one["email"] == email)
     return found

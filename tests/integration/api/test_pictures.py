@@ -41,7 +41,7 @@ PHOTO, CROP = _image(1280, 720), _image(96, 24)
 
 
 class Rows(StandInStore):
-    """Has some recognitions, and counts how often one is requested."""
+    """Has some recognitions, and counts the requests for a recognition."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -54,7 +54,7 @@ class Rows(StandInStore):
         return row if row is not None and row.user_id == owner_id else None
 
     def add(self, owner_id: UUID, captured_ms: int | None = None, **keys: str | None) -> UUID:
-        """Add a recognition with both images, unless ``keys`` say otherwise."""
+        """Add a recognition with both images, unless ``keys`` sets other image keys."""
         at_ms = captured_ms or int(datetime.now(UTC).timestamp() * 1000)
         identifier = recognition_id(at_ms, UUID(int=1), str(len(self.rows)))
         images: dict[str, str | None] = {
@@ -100,7 +100,7 @@ def _put(settings: S3Settings, key: str | None, data: bytes) -> None:
 
 @pytest.fixture
 def stored(owner: Caller, rows: Rows, s3_settings: S3Settings) -> str:
-    """The path of a recognition whose images are stored."""
+    """The path of a recognition with stored images."""
     identifier = rows.add(owner.owner_id)
     _put(s3_settings, rows.rows[identifier].photo_key, PHOTO)
     _put(s3_settings, rows.rows[identifier].crop_key, CROP)
@@ -143,7 +143,7 @@ async def test_the_tag_saves_the_transfer(
         small = (await client.get(f"{stored}/photo", params={"width": 64})).headers["etag"]
         assert len({tag, other, small}) == 3
         (row,) = rows.rows.values()
-        # A client that has it gets a 304 without a call to S3.
+        # A client that has the image gets a 304 response without a call to S3.
         s3_client(s3_settings).remove_object(s3_settings.s3_bucket, str(row.photo_key))
         for given in (tag, f"{other}, W/{tag}", "*"):
             again = await client.get(f"{stored}/photo", headers={"If-None-Match": given})
@@ -253,7 +253,7 @@ async def test_what_a_stream_has_just_shown_has_its_images(
     stranger = await application.new_owner()
     path = f"/api/recognitions/{identifier}/photo"
     async with application.client(owner) as client, application.client(stranger) as other:
-        # Nothing is shown before the erasures are known.
+        # No image is returned until the erasures are known.
         assert (await client.get(path)).status_code == 404
         application.recent.apply_erasures(Erasures())
         assert (await client.get(path)).status_code == 200

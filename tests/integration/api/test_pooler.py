@@ -1,4 +1,4 @@
-"""PostgreSQL behind PgBouncer, which gives each transaction any free connection."""
+"""PostgreSQL with PgBouncer, which runs each transaction on any free connection."""
 
 import os
 import shutil
@@ -44,7 +44,7 @@ ignore_startup_parameters = options
 
 @pytest.fixture
 def pooled(fresh_database: DatabaseSettings, tmp_path: Path) -> Iterator[DatabaseSettings]:
-    """A database's settings through PgBouncer, which has two connections in total."""
+    """Settings of a database through PgBouncer, which has two connections in total."""
     url = urlsplit(fresh_database.database_url.get_secret_value())
     (port,) = free_ports(1)
     file = tmp_path / "pgbouncer.ini"
@@ -53,7 +53,7 @@ def pooled(fresh_database: DatabaseSettings, tmp_path: Path) -> Iterator[Databas
             host=url.hostname, server=url.port, user=url.username, password=url.password, port=port
         )
     )
-    # It refuses to run as root.
+    # PgBouncer refuses to run as root.
     user = ("--user", "nobody") if os.geteuid() == 0 else ()
     program = shutil.which("pgbouncer", path=f"{os.environ.get('PATH', '')}:/usr/sbin")
     assert program is not None, "apt-get install pgbouncer"
@@ -78,7 +78,7 @@ def _wait_for(port: int) -> None:
 
 @pytest.fixture
 def engine(pooled: DatabaseSettings) -> Iterator[Engine]:
-    """Four connections over the two."""
+    """A pool of four connections to PgBouncer, which has two."""
     opened = open_engine(pooled, pool_size=4)
     yield opened
     opened.dispose()
@@ -94,7 +94,7 @@ def test_transactions_keep_what_the_service_sets(engine: Engine) -> None:
             if number < 2:
                 together.wait(timeout=30)
 
-    # More often than a statement is run before it would be prepared.
+    # Each statement runs more often than the driver's threshold for preparing a statement.
     with ThreadPoolExecutor(4) as threads:
         list(threads.map(add, range(40)))
 

@@ -1,4 +1,4 @@
-"""Recognitions as files, from a real ClickHouse."""
+"""Exports of recognitions, from a real ClickHouse."""
 
 import asyncio
 import codecs
@@ -79,7 +79,7 @@ def _recognition(owner_id: UUID, number: int, **changes: Any) -> Recognition:
         "plate": f"AB{number:05}",
         "character_confidences": (0.97,) * 7,
     }
-    # Two in each millisecond.
+    # Two recognitions share each millisecond.
     captured_ms = START_MS + number // 2
     return passed(owner_id, captured_ms, track=str(number), **fields | changes)
 
@@ -189,7 +189,7 @@ class TestFile:
             rows += csv.DictReader(io.StringIO(part.content.decode("utf-8-sig")))
         assert [row["cameraName"] for row in reversed(rows)] == list(names.values())
         assert list(rows[0]) == [*NAMES[:7], "localTime", *NAMES[7:]]
-        # 1,790,000,000 s, five and a half hours later.
+        # The time is 1,790,000,000 s, and local time is five and a half hours ahead.
         assert {row["localTime"] for row in rows} == {"2026-09-21 19:43:20"}
         assert {row["timestamp"][:19] for row in rows} == {"2026-09-21T14:13:20"}
         text_of = io.StringIO(semicolon.content.decode("utf-8-sig"))
@@ -306,7 +306,7 @@ class TestRefusals:
 
 
 class _BrokenStore(StandInStore):
-    """Yields chunks until it fails; waits between them for ``go_on``."""
+    """Yields chunks until the store fails, and waits for ``go_on`` between chunks."""
 
     def __init__(self, *, breaks: bool) -> None:
         super().__init__()
@@ -417,7 +417,7 @@ def _flat(row: dict[str, Any]) -> dict[str, Any]:
 
 
 def _plain(row: dict[str, Any]) -> dict[str, Any]:
-    # ClickHouse writes 120, JSON has 120.0.
+    # ClickHouse writes 120, and JSON has 120.0.
     return {
         name: int(value) if isinstance(value, float) and value.is_integer() else value
         for name, value in row.items()
@@ -425,7 +425,7 @@ def _plain(row: dict[str, Any]) -> dict[str, Any]:
 
 
 def _read_back(address: ClickHouseAddress, name: str, data: bytes) -> list[tuple[str, str]]:
-    """Return id and plate of a file's rows, as the engine reads them."""
+    """Return the ID and the plate of each row in a file, as the engine reads the rows."""
     client: Client = address.client()
     format_name = {"parquet": "Parquet", "arrow": "ArrowStream"}[name]
     try:

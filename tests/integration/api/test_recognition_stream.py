@@ -1,4 +1,4 @@
-"""The stream of new recognitions, over real connections."""
+"""The event stream of new recognitions, over real connections."""
 
 import asyncio
 import json
@@ -66,7 +66,7 @@ class Events:
         self.last_id = ""
 
     async def next(self) -> Event:
-        """Return the next event; comments and bare ids are none."""
+        """Return the next event; comments and IDs without data are not events."""
         name, data = "message", ""
         async with asyncio.timeout(10):
             async for line in self._lines:
@@ -142,7 +142,7 @@ async def test_recognitions_come_as_in_the_list_and_only_ones_own(streaming: App
 
 
 class _Erased(StandInStore):
-    """A list of erasures that can be unavailable."""
+    """A list of erasures that can become unavailable."""
 
     def __init__(self, error: Exception) -> None:
         super().__init__()
@@ -200,7 +200,7 @@ async def test_a_client_that_reconnects_misses_nothing_and_gets_nothing_twice(
                     _publish(streaming, caller.owner_id, [turn * 10 + number])
                     got.append((await events.next()).data["plate"])
                 last = events.last_id
-            # These arrive while no client is connected.
+            # These recognitions arrive while no client is connected.
             _publish(streaming, caller.owner_id, range(turn * 10 + 4, turn * 10 + 10))
             async with _opened(client, last=last) as events:
                 got += [(await events.next()).data["plate"] for _ in range(6)]
@@ -310,7 +310,7 @@ async def test_a_client_that_reads_nothing_delays_no_other_and_is_closed(
         await stuck.drain()
         async with _opened(client) as events:
             longest = 0.0
-            # Far more than both ends' buffers hold.
+            # This is far more data than the buffers of both ends hold.
             for number in range(15_000):
                 _publish(streaming, caller.owner_id, [number])
                 if number % 100 == 99:
@@ -384,7 +384,7 @@ async def test_two_processes_read_the_topic_and_understand_each_others_positions
     kafka_topics: KafkaSettings,
 ) -> None:
     stage = _Stage(kafka_topics)
-    # Before any process runs: the topic starts some minutes back.
+    # Published before any process runs: consumption starts some minutes back.
     await asyncio.to_thread(stage.publish, *(recognition(number) for number in range(20)))
     async with _fed(kafka_topics) as here, _fed(kafka_topics) as there:
         cursor = StreamCursor(here, OWNER)

@@ -1,4 +1,4 @@
-"""Recognitions through the API, from a real ClickHouse."""
+"""Recognitions through the API, with a real ClickHouse."""
 
 from typing import Any
 from uuid import UUID
@@ -30,7 +30,7 @@ async def _list(client: httpx.AsyncClient, **parameters: Any) -> dict[str, Any]:
 
 
 async def _walk(client: httpx.AsyncClient, **parameters: Any) -> list[str]:
-    """Return the ids of all pages, in order."""
+    """Return the IDs of all pages, in order."""
     ids: list[str] = []
     page = await _list(client, **parameters)
     while True:
@@ -180,7 +180,7 @@ async def test_a_cursor_is_good_for_its_own_list_only(
     key = (await _list(client, limit=2, plate="AB12"))["nextKey"]
     assert key is not None
 
-    # The page's size may change, and the spelling of the same plate.
+    # The page size and the spelling of the plate may change between pages.
     assert len((await _list(client, limit=1, plate="ab-12", lastKey=key))["recognitions"]) == 1
     others: list[dict[str, Any]] = [
         {},

@@ -110,7 +110,7 @@ async def test_the_credit_of_a_call_that_died_is_refunded(database: Database) ->
 
         assert await application.services.image_recognition.sweep() == 1
         assert await _money(database, caller.owner_id) == (2, 0, 2)
-        # A call that was presumed dead and continues takes nothing.
+        # A call that was presumed dead and then continues costs nothing.
         assert await database.run(lambda s: credits_repository.settle(s, held, "late")) is None
         assert await _money(database, caller.owner_id) == (2, 0, 2)
 
@@ -155,7 +155,7 @@ async def _recognize(client: httpx.AsyncClient, *, key: str | None = None) -> ht
 
 
 async def _money(database: Database, owner_id: UUID) -> tuple[int, int, int]:
-    """Return the balance, the reserved part of it, and the sum of the ledger."""
+    """Return the balance, the reserved credits, and the sum of the ledger."""
 
     def work(session: Session) -> tuple[int, int, int]:
         row = session.execute(text(_MONEY), {"owner": owner_id}).one()

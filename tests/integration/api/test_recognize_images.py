@@ -1,4 +1,4 @@
-"""Good and bad images through the real recogniser processes."""
+"""Valid and invalid images in real inference workers."""
 
 from collections.abc import AsyncIterator
 

@@ -1,4 +1,4 @@
-"""Image calls that are stored: the photo in S3, the recognitions on their topic."""
+"""Image calls with storage: the photo in S3, the recognitions on their topic."""
 
 import time
 from collections.abc import Sequence
@@ -184,7 +184,7 @@ async def test_the_outcome_of_a_call_is_published_once_and_of_a_failed_one_never
 
 
 class _Counted(ImageStore):
-    """A store that only records its input."""
+    """A store that only records what it is asked to store."""
 
     def __init__(self) -> None:
         super().__init__(s3_settings_of_nothing())

@@ -42,7 +42,7 @@ READING = PlateReading(
 
 @dataclass
 class Reader:
-    """Reads one plate once it is released."""
+    """Reads one plate after the test has released the reader."""
 
     may_read: asyncio.Event = field(default_factory=asyncio.Event)
     is_reading: asyncio.Event = field(default_factory=asyncio.Event)
@@ -55,7 +55,7 @@ class Reader:
 
 @dataclass
 class Photos(ImageStore):
-    """An image store that can be slow, and can fail although it has stored."""
+    """An image store that can be slow, and can fail after storing the image."""
 
     stored: set[str] = field(default_factory=set)
     error: Exception | None = None
@@ -78,7 +78,7 @@ class Photos(ImageStore):
 
 
 class Unsure(Database):
-    """Is unavailable before or after one transaction, and in those after it."""
+    """Is unavailable before or after a given transaction, and optionally in all later ones."""
 
     lost_before: int | None = None
     lost_after: int | None = None

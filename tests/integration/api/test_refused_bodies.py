@@ -1,4 +1,4 @@
-"""Callers that continue sending after their body was rejected."""
+"""Callers that keep sending after their body was rejected."""
 
 import asyncio
 import json
@@ -55,7 +55,7 @@ def _head(size: int) -> bytes:
 
 
 def _send_all(host: str, port: int) -> bytes:
-    """Send a body that is too large to its end, then return the whole answer."""
+    """Send a body that is too large, up to its end, and return the whole response."""
     size = 2 * MAX_IMAGE_BYTES
     with socket.create_connection((host, port), timeout=60) as caller:
         caller.sendall(_head(size))

@@ -1,4 +1,4 @@
-"""The commands of ``platestream`` that call an API with a key, over a real connection."""
+"""The ``platestream`` commands that call the API with a key, over a real connection."""
 
 import asyncio
 import json
@@ -32,18 +32,18 @@ pytestmark = pytest.mark.integration
 
 @dataclass(frozen=True)
 class Line:
-    """The command line of a person with a key."""
+    """The command line of a person who has a key."""
 
     environment: dict[str, str]
 
     async def run(self, *arguments: str, given: str | bytes = "", status: int = 0) -> str:
-        """Return a command's output for people; if it fails, the last line, with the reason."""
+        """Return the readable output of a command, or the error line if the command fails."""
         done = await self._done(arguments, given, status)
-        # The service logs to the same stream here.
+        # In this process, the service logs to the same stream.
         return done.stdout if status == 0 else done.stderr.splitlines()[-1]
 
     async def json(self, *arguments: str, given: str | bytes = "", status: int = 0) -> Any:
-        """Return a command's JSON output."""
+        """Return the JSON output of a command."""
         return json.loads((await self._done((*arguments, "--json"), given, status)).stdout)
 
     async def _done(self, arguments: Sequence[str], given: str | bytes, status: int) -> Result:

@@ -1,4 +1,4 @@
-"""Calls of an account that is removed while they are in flight."""
+"""Calls in flight while their account is removed."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -62,7 +62,7 @@ async def test_a_call_with_a_key_believed_before_the_removal_is_refused(
 ) -> None:
     caller = await application.new_owner(credits=3)
     async with application.client(caller) as client:
-        # From here on the key is cached for a second.
+        # From here on, the key is cached for a second.
         assert (await client.get("/api/credits")).status_code == 200
         await removed(application.database, caller)
         answer = await call(client)

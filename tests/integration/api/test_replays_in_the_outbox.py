@@ -1,4 +1,4 @@
-"""Replays leave the outbox last, in turns, and never delay configuration."""
+"""Replays leave the outbox last, accounts take turns, and configuration is never delayed."""
 
 from collections.abc import Mapping, Sequence
 from uuid import UUID, uuid4
@@ -23,7 +23,7 @@ pytestmark = pytest.mark.integration
 
 
 class Recorder(KafkaPublisher):
-    """Publishes to a list, and ends the relay once everything expected has arrived."""
+    """Publishes to a list, and stops the relay once all expected records have arrived."""
 
     def __init__(self, database: DatabaseSettings, expected: int) -> None:
         self.batches: list[list[OutboxRow]] = []
@@ -54,7 +54,7 @@ class Recorder(KafkaPublisher):
 
 
 def replay(engine: Engine, owner_id: UUID, name: str, count: int) -> None:
-    """Put a replay of ``count`` deliveries into the outbox, keyed by their name and number."""
+    """Add a replay of ``count`` deliveries to the outbox; ``name`` and a number form the keys."""
     records: list[tuple[str, Delivery]] = [
         (f"{name} {number}", delivery(number)) for number in range(count)
     ]
@@ -80,7 +80,7 @@ def test_configuration_does_not_wait_for_a_replay(
     recorder.relay.run()
 
     assert recorder.sent_keys()[0] == before
-    # It arrived during the fourth batch.
+    # The record arrived during the fourth batch.
     assert [row.key for row in recorder.batches[4]] == meanwhile
     assert [row.topic for row in recorder.rows()].count(CONFIG_CAMERAS.name) == 2
     replayed = [key for key in recorder.sent_keys() if key.startswith("event")]

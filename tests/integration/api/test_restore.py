@@ -56,7 +56,7 @@ DATABASE, NAME = "platestream", "before"
 
 @dataclass(frozen=True)
 class Place:
-    """The servers of an installation."""
+    """The servers of an installation, and their settings."""
 
     database: DatabaseSettings
     clickhouse: ClickHouseAddress
@@ -125,7 +125,7 @@ def run(monkeypatch: pytest.MonkeyPatch) -> Callable[..., Any]:
 
 @pytest.fixture
 def clickhouse_servers(tmp_path: Path) -> Iterator[tuple[ClickHouseService, ClickHouseService]]:
-    """The server of the installation, and the one that replaces it."""
+    """The server of the installation, and the server that replaces it."""
     with (
         ClickHouseService(tmp_path / "former") as former,
         ClickHouseService(tmp_path / "fresh") as fresh,
@@ -157,7 +157,7 @@ def fresh(
     clickhouse_servers: tuple[ClickHouseService, ClickHouseService],
     s3_server: S3Settings,
 ) -> Place:
-    """Other servers: an empty database, an empty folder and an empty bucket."""
+    """The replacement servers: an empty database, an empty folder and an empty bucket."""
     address = replace(clickhouse_servers[1].address, database=DATABASE)
     return Place(database_settings, address, s3.fresh_bucket(s3_server))
 
@@ -225,7 +225,7 @@ def _put(place: Place, key: str, data: bytes) -> None:
 
 
 def _back_up(place: Place, folder: Path) -> dict[str, bytes]:
-    """Follow docs/backup.md in its order; return the copy of the bucket."""
+    """Follow the steps of docs/backup.md, and return the copy of the bucket."""
     url = place.database.database_url.get_secret_value()
     subprocess.run([TOOLS / "pg_dump", "-Fc", "-d", url, "-f", folder / "postgres"], check=True)
     client = place.clickhouse.client()
@@ -235,7 +235,7 @@ def _back_up(place: Place, folder: Path) -> dict[str, bytes]:
 
 
 def _restore(place: Place, folder: Path, images: Mapping[str, bytes]) -> None:
-    """Follow docs/backup.md with empty servers."""
+    """Follow the restore steps of docs/backup.md with empty servers."""
     url = place.database.database_url.get_secret_value()
     options = ("--no-owner", "--exit-on-error", "-d", url)
     subprocess.run([TOOLS / "pg_restore", *options, folder / "postgres"], check=True)
@@ -247,7 +247,7 @@ def _restore(place: Place, folder: Path, images: Mapping[str, bytes]) -> None:
 
 
 def _moved(tmp_path: Path) -> None:
-    """Copy ClickHouse's backup to the other server's machine."""
+    """Copy ClickHouse's backup to the machine of the other server."""
     former, fresh = (tmp_path / name / "clickhouse/data/backups" for name in ("former", "fresh"))
     shutil.copytree(former, fresh, dirs_exist_ok=True)
 
@@ -273,7 +273,7 @@ def test_empty_servers_give_the_same_answers_after_a_restore(
     assert (done["sessionsEnded"], done["invitationsEnded"], done["erasedAgain"]) == (1, 1, 0)
     assert [key["name"] for key in done["keys"]] == ["Gate"]
     assert [(one["email"], one["role"]) for one in done["people"]] == [(EMAIL, "administrator")]
-    # Numbers continue, and the camera waits to be published.
+    # The numbers continue, and the camera is in the outbox.
     credits = ("owner", "credits", "--email", EMAIL, "--grant", "1", "--reason", "after")
     assert _done(run(fresh, *credits))["credits"] == 26
     assert done["recordsPublished"] == 1
@@ -350,7 +350,7 @@ def test_what_waited_in_the_outbox_is_not_sent_again(
     done = _done(run(filled, "restore", "finish", "--nothing-erased"))
 
     topics = filled.transaction(lambda session: session.scalars(select(ConfigOutbox.topic)).all())
-    # The camera had been published to the outbox twice by then, and the recognition once.
+    # By then, the outbox had two records of the camera and one of the recognition.
     assert (done["recordsDropped"], topics) == (2, [CONFIG_CAMERAS.name])
 
 

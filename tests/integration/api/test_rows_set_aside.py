@@ -1,4 +1,4 @@
-"""Rows of the outbox that can never be published."""
+"""Rows in the outbox that can never be published."""
 
 from uuid import UUID
 

@@ -1,4 +1,4 @@
-"""Alerts and webhooks, from a change to the topics that the stages follow."""
+"""The path of alerts and webhooks from a change to the topics that the stages consume."""
 
 import asyncio
 import time
@@ -34,7 +34,7 @@ async def test_changes_reach_their_topics_at_once(
 ) -> None:
     caller = await application.new_owner()
     followed = _Followed(kafka_topics, CONFIG_ALERTS, CONFIG_WEBHOOKS)
-    # The poll is slow here, so only the notification can be what wakes the relay.
+    # The relay polls slowly here, so only the notification can wake the relay.
     with running_relay(api_database, kafka_topics, poll_seconds=30):
         async with application.client(caller) as client:
             alert = (await client.post("/api/alertas", json=ALERT)).json()["alert"]
@@ -82,7 +82,7 @@ async def test_everything_can_be_published_again(application: Application) -> No
     before = await application.database.run(
         lambda session: session.execute(text("DELETE FROM config_outbox RETURNING value")).all()
     )
-    # The account too: until its notification secret is rotated, the alert's record has it.
+    # The account is included: its notification secret is in the alert's record until rotation.
     assert await application.database.run(republish_all) == 3
     after = await application.database.run(
         lambda session: session.execute(text("SELECT value FROM config_outbox")).all()
@@ -92,7 +92,7 @@ async def test_everything_can_be_published_again(application: Application) -> No
 
 
 class _Followed:
-    """Topics from their start, by key."""
+    """Reads topics from their start, and stores the records by key."""
 
     def __init__(self, settings: KafkaSettings, *topics: Topic) -> None:
         self._consumer = KafkaConsumer(**consumer_options(settings, "test"))
@@ -106,7 +106,7 @@ class _Followed:
         self.values: dict[str, list[bytes | None]] = {}
 
     def read(self, count: int) -> None:
-        """Read until there are ``count`` records; fail on a timeout."""
+        """Read until there are ``count`` records, and fail after a timeout."""
         deadline = time.monotonic() + 20
         while sum(map(len, self.values.values())) < count:
             assert time.monotonic() < deadline, self.values

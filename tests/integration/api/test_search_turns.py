@@ -1,4 +1,4 @@
-"""Accounts that search concurrently, on a real ClickHouse."""
+"""Accounts that search at the same time, with a real ClickHouse."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -38,9 +38,9 @@ async def test_a_hundred_searches_of_one_owner_stand_before_no_other(
     async with asyncio.TaskGroup() as group:
         for _ in range(100):
             group.create_task(search(GREEDY))
-        # After the hundred in the loop's queue.
+        # Wait until the hundred searches have started.
         await asyncio.sleep(0)
         group.create_task(search(FAIR))
 
-    # Those in progress, and those that took the other turns while it waited.
+    # Only the running searches, and those that took the other turns meanwhile, are faster.
     assert answered.index(FAIR) <= 2 * AT_ONCE

@@ -44,7 +44,7 @@ def _browser(
 
 
 def _at_home(trusted_proxies: str) -> Options:
-    """Return the options of a service whose public address is the default."""
+    """Return the options of a service that has the default public URL."""
     more = {"public_url": SITE}
     return Options(more=more, trusted_proxies=trusted_proxies)
 
@@ -149,7 +149,7 @@ async def test_the_cookie_follows_the_scheme_of_the_request(
             read = await browser.get("/api/credits", headers=sent)
             out = await browser.delete(PATH, headers=sent | origin)
 
-    # The cookie of plain HTTP, which an attacker can have set, is deleted over HTTPS.
+    # Over HTTPS, the service deletes the plain HTTP cookie, which an attacker may have set.
     assert set(cookies) == {name, "device", "session"}
     assert {bool(cookies[each]["secure"]) for each in (name, "device")} == {is_secure}
     assert (cookies["session"]["max-age"] == "0") == is_secure
@@ -250,7 +250,7 @@ async def test_a_login_that_was_under_way_does_not_survive_a_change(
     body = {"email": owner.email, "password": PASSWORD}
     async with _browser(application) as browser:
         with Session(application.database.engine) as other:
-            # The login has compared the password and waits for the account.
+            # The login has compared the password and is waiting for the account's lock.
             lock_owner(other, owner.owner_id)
             coming = asyncio.create_task(browser.post(PATH, json=body))
             await until(lambda: _somebody_waits(application), seconds=10)
@@ -428,7 +428,7 @@ async def test_a_wrong_password_and_an_unknown_address_are_answered_alike(
 
     assert len(answers) == 1
     assert answers.pop()[:2] == (401, "invalid_credentials")
-    # The first of each is left out: it creates the hash for unknown accounts.
+    # The first time is left out, because that request creates the hash for unknown accounts.
     known, unknown = (statistics.median(times[1:]) for times in seconds.values())
     assert 0.5 < known / unknown < 2, seconds
 
@@ -441,7 +441,7 @@ async def test_attempts_are_limited(database: Database) -> None:
         async with _browser(application) as browser:
             answers = [await browser.post(PATH, json=wrong) for _ in range(4)]
             right = await browser.post(PATH, json=wrong | {"password": PASSWORD})
-            # Another account is another pair, and successful attempts are not counted.
+            # Another account has its own limit at this address, and successful logins do not count.
             for _ in range(4):
                 await _log_in(browser, other)
             others = [
@@ -495,7 +495,7 @@ async def test_strangers_keep_an_owner_out_nowhere_where_they_logged_in(
             if moves:
                 device.set("device", browser.cookies["device"])
         async with _browser(application, address="203.0.113.1") as stranger:
-            # A device known for another account counts as unknown.
+            # A device that is known for another account counts as unknown.
             await _log_in(stranger, other)
             statuses = [(await stranger.post(PATH, json=wrong)).status_code for _ in range(3)]
         async with _browser(application, address="192.0.2.2" if moves else "192.0.2.1") as browser:
@@ -518,7 +518,7 @@ async def test_calls_of_others_at_the_address_keep_no_known_device_out(database:
             known = [(await browser.post(PATH, json=wrong)).status_code for _ in range(4)]
 
     assert strange == [401, 401, 429, 429]
-    # Its calls have a separate window.
+    # The known device has a separate limit.
     assert known == [401, 401, 401, 429]
 
 

@@ -1,4 +1,4 @@
-"""Limits that several API processes share through a real store."""
+"""Limits that several API processes share through a real rate limit store."""
 
 import asyncio
 import time
@@ -37,7 +37,7 @@ async def _said(limiter: RateLimiter, caller: str, *, recognizes: bool = False) 
 async def stores(
     redis_server: SecretStr, monkeypatch: pytest.MonkeyPatch
 ) -> AsyncIterator[tuple[LimitStore, LimitStore]]:
-    """One store as seen by two API processes, which a busy machine may delay."""
+    """A store shared by two API processes, whose time limits allow for a busy machine."""
     monkeypatch.setattr("api.limits.storage.STORE_SECONDS", 60)
     pair = SharedLimitStore(redis_server), SharedLimitStore(redis_server)
     yield pair
@@ -49,7 +49,7 @@ async def stores(
 async def processes(
     stores: tuple[LimitStore, LimitStore],
 ) -> AsyncIterator[tuple[RateLimiter, RateLimiter]]:
-    """The limiters of two API processes on one store."""
+    """The limiters of two API processes that use the same store."""
     first, second = stores
     yield RateLimiter(RULES, endless_limits(), first), RateLimiter(RULES, endless_limits(), second)
 
@@ -108,7 +108,7 @@ async def test_what_is_left_is_reported_for_all_processes(
     assert 55 <= int(headers["RateLimit-Reset"]) <= 60
 
 
-# redis-py leaves connections that broke to the garbage collector.
+# redis-py leaves broken connections to the garbage collector.
 @pytest.mark.filterwarnings("ignore:unclosed:ResourceWarning")
 async def test_while_the_store_is_unavailable_each_process_counts_alone(
     tmp_path: Path, caller: str, monkeypatch: pytest.MonkeyPatch
@@ -119,7 +119,7 @@ async def test_while_the_store_is_unavailable_each_process_counts_alone(
     assert isinstance(store.server, RedisServer)
     reached = SharedLimitStore(SecretStr(store.server.url))
     limiter = RateLimiter(RULES, endless_limits(), reached)
-    # The store is unavailable: this process counts.
+    # Without the store, this process counts alone.
     said = [await _said(limiter, caller) for _ in range(11)]
     assert said == ["passed"] * 10 + ["rate_limited"]
     with store:
@@ -128,7 +128,7 @@ async def test_while_the_store_is_unavailable_each_process_counts_alone(
         monkeypatch.setattr("api.limits.storage.STORE_SECONDS", STORE_SECONDS)
         store.pause()
         started = time.monotonic()
-        # Frozen: the first call waits for half a second, the others use the known state.
+        # The store is frozen: the first call waits for half a second, the others do not wait.
         assert [await _said(limiter, uuid.uuid4().hex) for _ in range(20)] == ["passed"] * 20
         assert time.monotonic() - started < 3
         store.resume()
@@ -155,7 +155,7 @@ LOGIN_RULES = AttemptRules(per_minute=3, per_address_per_minute=0, per_account_p
 async def _try(
     attempts: LoginAttempts, email: str, address: str = "192.0.2.1", *, fails: bool = True
 ) -> str:
-    """Try to log in; return the outcome."""
+    """Try to log in, and return the outcome."""
     try:
         async with attempts.attempt(email, Origin(address)):
             await asyncio.sleep(0.01)

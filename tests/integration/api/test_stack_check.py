@@ -1,4 +1,4 @@
-"""Output of `platestream stack check` for a real database."""
+"""Output of `platestream stack check` with a real database."""
 
 from collections.abc import AsyncIterator, Iterator
 
@@ -21,7 +21,7 @@ pytestmark = pytest.mark.integration
 
 @pytest.fixture
 def api_database(fresh_database: DatabaseSettings) -> DatabaseSettings:
-    """Settings of a database with a schema and settings that a test may change."""
+    """Settings of a database that a test may change, including its schema."""
     return fresh_database
 
 
@@ -71,7 +71,7 @@ def schema(clickhouse_address: ClickHouseAddress) -> Iterator[Client]:
 
 @pytest.fixture
 async def store(clickhouse_address: ClickHouseAddress) -> AsyncIterator[ClickHouseStore]:
-    """ClickHouse as used by the API and the command."""
+    """ClickHouse with the client that the API and the command use."""
     store = ClickHouseStore(clickhouse_address.settings())
     yield store
     await store.close()

@@ -1,6 +1,6 @@
-"""No answer shows a stored secret to a caller whose scopes do not include it.
+"""No response shows a stored secret to a caller whose scopes do not allow this.
 
-All routes are walked, with the ids of an account that has every kind of secret.
+The tests call all routes with the IDs of an account that has every kind of secret.
 """
 
 import asyncio
@@ -58,7 +58,7 @@ READ_WITH_WEBHOOKS = {
     "query of a notification": "alert-query-s3cret",
     "notification secret": "notification-s1gning-secret",
 }
-"""What a caller with webhooks:read is shown."""
+"""Secrets that a caller with webhooks:read can see."""
 
 NEVER_READ = {
     "previous webhook secret": "webhook-previous-s3cret",
@@ -76,7 +76,7 @@ IMAGES = {
     "/api/recognitions/{id}/crop",
     "/api/recognitions/{id}/photo",
 }
-"""Walked, but answered with an error: no image is stored."""
+"""Routes that are called but return an error, because no image is stored."""
 
 
 class OnePass(StandInStore):
@@ -90,7 +90,7 @@ class OnePass(StandInStore):
 class Account:
     """An account with every kind of secret.
 
-    ``ids`` are those of its resources, by the word of their paths; ``secrets`` are never shown.
+    ``ids`` maps the first word of a path to a resource's ID. ``secrets`` are never shown.
     """
 
     application: Application
@@ -180,7 +180,7 @@ def _hex(value: bytes | str) -> str:
 async def _filled(
     application: Application, administrator: httpx.AsyncClient, store: StandInStore
 ) -> tuple[dict[str, str], dict[str, str]]:
-    """Give the account one of each; return the IDs, and the secrets that are never shown."""
+    """Create one of each resource, and return the IDs and the secrets that are never shown."""
 
     async def made(path: str, **body: Any) -> Any:
         answer = await administrator.post(path, json=body)
@@ -223,7 +223,7 @@ async def _filled(
     key = await made("/api/api-keys", name="reader", scopes=["cameras:read"])
     invitation = await invite(administrator, new_address(), Role.VIEWER)
     erasure = (await made("/api/erasures", plate="ZZ99ZZZ"))["erasure"]
-    # Changes are in the audit log too.
+    # Changes also appear in the audit log.
     for path, change in (
         (f"/api/webhooks/{hook['id']}", {"url": f"{HOOK}&b=1"}),
         (f"/api/alertas/{alert['id']}", {"description": "of the town"}),
@@ -248,7 +248,7 @@ async def _filled(
 
 
 def _refused(url: str) -> DeliverySummary:
-    """Return a delivery that was answered with a redirect to the same path."""
+    """Return a delivery whose response was a redirect to the same path."""
     target = redirect_target(url, url.replace("https://", "http://"))
     return DeliverySummary(
         id=UUID(int=1),
@@ -268,10 +268,10 @@ def _refused(url: str) -> DeliverySummary:
 
 
 def _path(path: str, ids: Mapping[str, str]) -> str:
-    """Return a path with real ids.
+    """Return a path with real IDs.
 
     Raises:
-        KeyError: no resource of the path is known: a new one needs its id, and its secrets.
+        KeyError: no resource of the path is known; a new kind of resource needs an ID and secrets.
     """
     if path.startswith("/console/"):
         return path.replace("{release}", "x").replace("{file:path}", "app.js")
@@ -285,7 +285,7 @@ def _path(path: str, ids: Mapping[str, str]) -> str:
 
 
 def _forms(secret: str) -> set[str]:
-    """Return the forms of a secret in an answer."""
+    """Return the forms in which a response could contain a secret."""
     encoded = base64.b64encode(secret.encode()).decode().rstrip("=")
     return {secret, quote(secret, safe=""), msgspec.json.encode(secret).decode()[1:-1], encoded}
 
@@ -312,12 +312,12 @@ async def test_no_get_route_shows_a_secret_to_who_may_not_read_it(account: Accou
             if answer.status_code in (200, 302, 303):
                 answered.add(path)
 
-    # Each has returned its response to a caller.
+    # Every route was called successfully at least once.
     assert routes - answered == IMAGES | {"/console/{release}/{file:path}"}
 
 
 async def test_who_may_read_them_is_shown_them(account: Account) -> None:
-    """Without this, the walk would look for values that are not stored."""
+    """Otherwise, the tests would search for values that are not stored."""
     for name in ("administrator", "operator"):
         client, _ = account.callers[name]
         texts = [(await client.get(path)).text for path in ("/api/alertas", "/api/webhooks")]
@@ -337,14 +337,14 @@ async def test_no_event_stream_shows_a_secret(account: Account) -> None:
             for path in endless:
                 heard += await _hear(account, client, path, account.hidden_from(scopes), name)
 
-    # The administrator, the viewer, the operator and the key of recognitions:read.
+    # The administrator, the viewer, the operator and the key of recognitions:read received events.
     assert heard == 4 * len(endless)
 
 
 async def _hear(
     account: Account, client: httpx.AsyncClient, path: str, hidden: Mapping[str, str], name: str
 ) -> bool:
-    """Read the stream up to its first event; return whether the caller has access."""
+    """Read the stream up to the first event, and return whether the caller has access."""
     headers = {key: client.headers[key] for key in ("authorization",) if key in client.headers}
     cookies = dict(client.cookies)
     async with (
@@ -379,7 +379,7 @@ async def _publishing(account: Account) -> AsyncIterator[None]:
 
 
 async def test_no_other_call_shows_a_secret_to_who_may_not_read_it(account: Account) -> None:
-    """With bodies that change nothing, or are rejected."""
+    """Calls the other routes with bodies that change nothing or are rejected."""
     for name, (client, scopes) in account.callers.items():
         hidden = account.hidden_from(scopes)
         for (method, path), access in ACCESS.items():

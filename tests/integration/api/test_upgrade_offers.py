@@ -1,4 +1,4 @@
-"""Requests that offer another protocol, as Java's HttpClient sends: the offer is ignored."""
+"""Requests that offer another protocol, as Java's HttpClient sends them. The offer is ignored."""
 
 import json
 import socket
@@ -42,7 +42,7 @@ def _head(api: ThreadedApi, line: bytes, *more: bytes) -> bytes:
 
 
 def _answer(connection: socket.socket) -> tuple[int, bytes]:
-    """Return status and body of the next answer, which has a Content-Length."""
+    """Return the status and the body of the next response, which has a Content-Length."""
     data = b""
     while b"\r\n\r\n" not in data:
         data += _some(connection)

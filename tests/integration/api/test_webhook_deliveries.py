@@ -1,4 +1,4 @@
-"""Deliveries of a webhook, redelivery, replays and tests, over a real database."""
+"""Deliveries of a webhook, redelivery, replays and test events, with a real database."""
 
 import uuid
 from datetime import UTC, datetime, timedelta
@@ -62,7 +62,7 @@ RETRYING = DeliverySummary(
 
 @pytest.fixture
 async def webhook(client: httpx.AsyncClient) -> dict[str, Any]:
-    """A webhook as the API shows it."""
+    """A webhook as the API returns it."""
     made: dict[str, Any] = (await client.post(PATH, json=BODY)).json()["webhook"]
     return made
 
@@ -182,7 +182,7 @@ async def test_waiting_replays_of_an_account_are_limited(
 ) -> None:
     path = f"{PATH}/{webhook['id']}/replay"
     period = {"from": "2026-09-01T00:00:00Z", "to": "2026-10-01T00:00:00Z"}
-    # An empty one does not count as waiting.
+    # An empty replay does not count as pending.
     assert (await client.post(path, json=period)).json() == {"queued": 0}
     stored.recognitions = (recognition_row(recognition(1, captured_ms=1_789_000_000_000)),)
     answers = [await client.post(path, json=period) for _ in range(4)]
@@ -262,7 +262,7 @@ async def test_a_webhook_disabled_by_the_stage_stays_disabled_until_enabled(
     put = await client.put(f"{PATH}/{webhook['id']}", json={"enabled": True})
     assert put.json()["webhook"]["enabled"] is True
     assert put.json()["webhook"]["disabledReason"] is None
-    # The stage reports it again, for an older configuration.
+    # The stage reports the failure again, for an older configuration.
     application.webhook_board.post([(status.webhook_id, status)])
     assert await application.services.webhooks.sweep() == 0
     (shown,) = (await client.get(PATH)).json()["webhooks"]
@@ -283,7 +283,7 @@ async def test_switching_on_before_the_row_says_off(
 
 
 class OneRecognition(StandInStore):
-    """Has one recognition, for which an alert triggered early."""
+    """Has one recognition with an early trigger."""
 
     def __init__(self, trigger: UUID) -> None:
         super().__init__()

@@ -1,4 +1,4 @@
-"""Webhooks through the API, in a real database."""
+"""Webhooks through the API, with a real database."""
 
 import json
 from datetime import UTC, datetime

@@ -1,4 +1,4 @@
-"""Keys that can change webhooks but not read them: what they see, and where they can send."""
+"""Keys that can change webhooks but not read them: what they see, and where events can be sent."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -42,7 +42,7 @@ REPLAYED = frozenset({Scope.WEBHOOKS_WRITE, Scope.RECOGNITIONS_READ})
 
 @pytest.fixture
 async def webhook(client: httpx.AsyncClient) -> dict[str, Any]:
-    """A webhook as a reader sees it."""
+    """A webhook as a client with read access sees it."""
     made: dict[str, Any] = (await client.post(PATH, json=BODY)).json()["webhook"]
     return made
 
@@ -51,7 +51,7 @@ async def webhook(client: httpx.AsyncClient) -> dict[str, Any]:
 async def having(
     application: Application, client: httpx.AsyncClient, *scopes: Scope
 ) -> AsyncIterator[httpx.AsyncClient]:
-    """Yield a client of the same owner with a key of these scopes only."""
+    """Yield a client of the same account whose key has only these scopes."""
     body = {"name": "narrow", "scopes": [str(scope) for scope in scopes]}
     made = (await client.post("/api/api-keys", json=body)).json()
     async with application.client(Caller(UUID(int=0), made["plainKey"])) as narrow:
@@ -62,7 +62,7 @@ async def having(
 async def writer(
     application: Application, client: httpx.AsyncClient
 ) -> AsyncIterator[httpx.AsyncClient]:
-    """A client of the same owner that may only write webhooks."""
+    """A client of the same account that can only write webhooks."""
     async with having(application, client, Scope.WEBHOOKS_WRITE) as narrow:
         yield narrow
 
@@ -72,7 +72,7 @@ async def test_no_answer_of_any_call_shows_what_another_key_stored(
 ) -> None:
     seen = []
     for (method, path), access in create_app().state.permissions.access.items():
-        # A deleted webhook shows nothing.
+        # The response does not show the deleted webhook.
         if not path.startswith(PATH) or method == "DELETE":
             continue
         body: dict[str, str] | None = {} if access.body is BodyKind.JSON else None

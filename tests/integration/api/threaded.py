@@ -1,4 +1,4 @@
-"""An application that serves from its own thread, for tools that call it synchronously."""
+"""An application that runs in its own thread, for tools that call it synchronously."""
 
 import asyncio
 import queue
@@ -18,14 +18,14 @@ _START_SECONDS = 60
 
 @dataclass(frozen=True)
 class ThreadedApi:
-    """Where it serves, and an owner with all scopes."""
+    """The address of the API, and an account with a key of all scopes."""
 
     address: str
     caller: Caller
 
     @property
     def headers(self) -> dict[str, str]:
-        """The account's credential."""
+        """The header with the account's API key."""
         return {"Authorization": f"Bearer {self.caller.key}"}
 
 
@@ -33,7 +33,7 @@ class ThreadedApi:
 def serving_in_thread(
     settings: DatabaseSettings, *, credits: int, s3: S3Settings | None = None
 ) -> Iterator[ThreadedApi]:
-    """Yield a running API: a worker claims all cameras, streams end as soon as they are open."""
+    """Yield a running API. A worker claims all cameras, and event streams end immediately."""
     started: queue.Queue[ThreadedApi | BaseException] = queue.Queue()
     stop = asyncio.Event()
     loops: list[asyncio.AbstractEventLoop] = []

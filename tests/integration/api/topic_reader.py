@@ -16,7 +16,7 @@ from common.settings import KafkaSettings
 
 @dataclass(frozen=True)
 class Change:
-    """One record of config-cameras; no config: the camera is deleted."""
+    """A record of config-cameras. Without a config, the camera is deleted."""
 
     camera_id: UUID
     config: CameraConfig | None
@@ -24,7 +24,7 @@ class Change:
 
 
 class ConfigReader:
-    """Follows config-cameras from its start."""
+    """Reads config-cameras from the start."""
 
     def __init__(self, settings: KafkaSettings) -> None:
         self._consumer = KafkaConsumer(**consumer_options(settings, "test"))
@@ -35,12 +35,12 @@ class ConfigReader:
         self.changes: list[Change] = []
 
     def read(self, count: int, *, seconds: float = 20) -> list[Change]:
-        """Return the first ``count`` changes; fail on a timeout."""
+        """Return the first ``count`` changes, and fail after a timeout."""
         self._read_until(lambda: len(self.changes) >= count, seconds)
         return self.changes[:count]
 
     def read_revision(self, camera_id: UUID, revision: int, *, seconds: float = 20) -> None:
-        """Read until a camera is published in a revision; fail on a timeout."""
+        """Read until a revision of a camera is published, and fail after a timeout."""
 
         def came() -> bool:
             configs = self.of(camera_id)

@@ -1,4 +1,4 @@
-"""Waiting for state without events: a row in a database, a process that answers."""
+"""Waits for state without events: a database row, or a process that responds."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -7,7 +7,7 @@ _LOOK_AGAIN_SECONDS = 0.02
 
 
 async def until(condition: Callable[[], Awaitable[bool]], *, seconds: float) -> None:
-    """Return as soon as ``condition`` holds; fail after ``seconds``."""
+    """Return as soon as ``condition`` holds, and fail after ``seconds``."""
     async with asyncio.timeout(seconds):
         # ASYNC110: the condition depends on another process, which sets no event here.
         while not await condition():  # noqa: ASYNC110

@@ -1,4 +1,4 @@
-"""Answers of a process to its monitoring."""
+"""A process's responses to its monitoring."""
 
 import json
 from urllib.error import HTTPError

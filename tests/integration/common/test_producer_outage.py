@@ -1,4 +1,4 @@
-"""A producer whose broker is unavailable waits for it, and then sends its buffer."""
+"""A producer waits while its broker is unavailable, and then sends its buffer."""
 
 import gc
 import time
@@ -15,7 +15,7 @@ from tests.services.process import ServerProcess
 
 _AWAY_SECONDS = 2.0
 _ROUNDS_PER_SECOND = 100
-"""At most: one in 20 ms, and what happens on connections (seen: 15, and without the wait 900)."""
+"""Limit: one round in 20 ms, and the connections' rounds. 15 were seen; 900 without the wait."""
 
 pytestmark = pytest.mark.integration
 
@@ -27,7 +27,7 @@ def broker(tmp_path: Path) -> Iterator[ServerProcess]:
 
 
 @pytest.mark.long
-# kafka-python leaves the sockets of refused connections to the garbage collector: it comes here.
+# kafka-python leaves the sockets of refused connections to the garbage collector, which runs here.
 @pytest.mark.filterwarnings("ignore:unclosed <socket:ResourceWarning")
 def test_a_producer_waits_for_an_unavailable_broker(
     broker: ServerProcess, monkeypatch: pytest.MonkeyPatch

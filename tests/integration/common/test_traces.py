@@ -1,4 +1,4 @@
-"""Spans on their way to a collector: a real HTTP server, or none."""
+"""Export of spans to a collector: a real HTTP server, or an unavailable one."""
 
 import socket
 import time
@@ -117,6 +117,6 @@ def test_a_silent_endpoint_delays_no_caller(registry: CollectorRegistry) -> None
         closed = time.monotonic() - began_close
 
     assert _count(registry, "created") == 20_000
-    # It blocks the exporter for five seconds, but neither the callers nor the end.
+    # The collector blocks the exporter for five seconds, but neither the callers nor the shutdown.
     assert made < 60
     assert closed < 4

@@ -1,6 +1,6 @@
-"""The servers of compose.yaml grant the service the rights that it needs, and no others.
+"""The servers of compose.yaml grant the service only the permissions that the service needs.
 
-PostgreSQL and Kafka are real ones, with the files that compose.yaml mounts.
+PostgreSQL and Kafka are real servers with the files that compose.yaml mounts.
 """
 
 import re
@@ -38,7 +38,7 @@ PASSWORD = "a-password_of-tests"
 
 @pytest.fixture(scope="module")
 def role_url(postgres_url: str) -> str:
-    """Address of the database that postgres.sql creates, under another name."""
+    """Return the URL of a database that postgres.sql creates under another name."""
     name = f"service_{uuid4().hex[:8]}"
     _make_database(postgres_url, name)
     host = urlsplit(postgres_url).netloc.rpartition("@")[2]
@@ -114,7 +114,7 @@ def test_a_dropped_database_is_made_again_and_restored(
 
 
 class _Kafka:
-    """The broker that kafka.sh starts, at other ports and with another folder."""
+    """The broker that kafka.sh starts, with other ports and another folder."""
 
     def __init__(self, folder: Path) -> None:
         self.port, controller_port = free_ports(2)
@@ -142,7 +142,7 @@ class _Kafka:
             (folder / "bin" / name).chmod(0o755)
 
     def process(self) -> ChildProcess:
-        """Return the broker, which is not started."""
+        """Return the broker, which has not been started."""
         program = Program(
             name="kafka", command=("sh", str(self._folder / "kafka.sh")), stop_seconds=30
         )
@@ -166,7 +166,7 @@ class _Kafka:
         return KafkaSettings.model_validate({**given, **other})
 
     def is_up(self) -> bool:
-        """Return whether the service gets a connection."""
+        """Return whether the service can connect."""
         with suppress(TransientError):
             require_reachable(self.settings())
             return True
@@ -175,7 +175,7 @@ class _Kafka:
 
 @pytest.fixture(scope="module")
 def kafka(tmp_path_factory: pytest.TempPathFactory) -> Iterator[_Kafka]:
-    """A broker that was started twice."""
+    """A broker that has been started twice."""
     kafka = _Kafka(tmp_path_factory.mktemp("kafka"))
     for _ in range(2):
         process = kafka.process()

@@ -1,4 +1,4 @@
-"""The image's health check, against pages that answer."""
+"""The image's health check with health pages that respond."""
 
 import socket
 import threading

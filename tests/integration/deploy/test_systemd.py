@@ -1,4 +1,4 @@
-"""The unit files of deploy/systemd, checked by systemd and against our settings."""
+"""The unit files of deploy/systemd, checked with systemd and with our settings."""
 
 import re
 import shutil
@@ -17,7 +17,7 @@ from tools.scripts.settings_docs import settings_classes
 
 UNITS = Path(__file__).resolve().parents[3] / "deploy" / "systemd"
 PROGRAMS = {program.name: program for program in (*APPLICATION, MQTT)}
-# systemd-analyze's exposure: a unit without any bound has 9.6, these have 1.4.
+# Exposure according to systemd-analyze: 9.6 for a unit without restrictions, 1.4 for these.
 MOST_EXPOSURE = 1.5
 
 pytestmark = pytest.mark.integration
@@ -82,7 +82,7 @@ def test_the_example_names_settings_that_exist() -> None:
 
 
 def _installed(folder: Path) -> Path:
-    """Return the units with this Python, and with folders that exist."""
+    """Return the units with this Python interpreter and existing folders."""
     shutil.copytree(UNITS, folder / "units")
     for path in (folder / "units").rglob("*.*"):
         if path.is_file():

@@ -1,4 +1,4 @@
-"""The wheel in an environment without the clone: its contents, and that it works."""
+"""Tests the contents of the wheel, and its programs in an environment without the clone."""
 
 import json
 import shutil
@@ -18,14 +18,14 @@ pytestmark = [pytest.mark.integration, pytest.mark.long]
 
 SERVED = {"common", "recognition", "analytics_sql", "ingest", "streams", "api", "deploy"}
 BARE = {"PATH": "/usr/bin:/bin"}
-"""An environment with no path to the clone."""
+"""Environment variables that do not lead to the clone."""
 
 PIP = (sys.executable, "-m", "pip", "--disable-pip-version-check", "--quiet")
 
 
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The wheel of this clone, built from a copy, as building leaves files in the folder."""
+    """The wheel, built from a copy of the clone because building leaves files in the folder."""
     source, out = tmp_path_factory.mktemp("source"), tmp_path_factory.mktemp("wheel")
     for folder in (*SERVED, "tools", "tests"):
         ignored = shutil.ignore_patterns("__pycache__", "node_modules")
@@ -40,13 +40,13 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The programs of an environment with the wheel and the libraries that it needs."""
+    """The programs of an environment that contains the wheel and the required libraries."""
     folder = tmp_path_factory.mktemp("environment")
     venv.create(folder, with_pip=False)
     python = str(folder / "bin" / "python")
     install = (*PIP, "--python", python, "install", "--no-deps", "--no-index", str(wheel))
     subprocess.run(install, check=True)
-    # A path in such a file is searched, but the files there that lead to the clone are not read.
+    # Python searches a path in a .pth file, but ignores .pth files there (one leads to the clone).
     libraries = next(folder.glob("lib/python*/site-packages")) / "libraries.pth"
     libraries.write_text(sysconfig.get_path("purelib") + "\n")
     return folder / "bin"
@@ -60,7 +60,7 @@ def test_it_has_what_is_served_and_nothing_else(wheel: Path) -> None:
 
 def test_photos_are_evaluated_without_the_clone(installed: Path, tmp_path: Path) -> None:
     (tmp_path / "road.jpg").write_bytes(demo_frame())
-    # The text of a single plate counts wherever it is read.
+    # The text of a single plate counts wherever it is found in the photo.
     plate = {"text": demo_scene().passes[CLEAR_PASS].plate, "box": [0, 0, 1920, 1080]}
     (tmp_path / "photos.jsonl").write_text(json.dumps({"image": "road.jpg", "plates": [plate]}))
     command = (str(installed / "platestream"), "evaluate", "photos.jsonl", "--json")

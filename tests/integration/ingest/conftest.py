@@ -1,4 +1,4 @@
-"""A fresh Kafka and bucket for each test, and clips to play."""
+"""Fixtures: Kafka and a bucket for each test, and clips to play."""
 
 from collections.abc import Iterator
 from contextlib import closing
@@ -43,7 +43,7 @@ def shared(
     s3_server: S3Settings,
     tmp_path_factory: pytest.TempPathFactory,
 ) -> Iterator[Shared]:
-    """A running worker with its servers."""
+    """A running worker with its servers, for all tests of a module."""
     directory = tmp_path_factory.mktemp("worker")
     world = World(module_kafka_topics, fresh_bucket(s3_server), directory)
     with (

@@ -1,7 +1,7 @@
 """``python -m ingest`` with capture processes that a stream can crash.
 
-A stream whose path holds ``abort`` aborts its process, as a fault of FFmpeg would, and so does one
-that holds ``corrupt`` once a file is there, whose path is the only argument.
+A stream whose path contains ``abort`` aborts its process, as a bug in FFmpeg would. A path with
+``corrupt`` does so once a file exists. The file's path is the only argument.
 """
 
 import ctypes
@@ -37,7 +37,7 @@ def _capture() -> None:
 
     def crash_on(url: "StreamUrl", *args: Any, **options: Any) -> "CameraStream":
         if "abort" in url.text or ("corrupt" in url.text and signal_file.exists()):
-            # Once the others of its process are running.
+            # Wait until the other cameras of the process are running.
             time.sleep(1)
             ctypes.CDLL(None).abort()
         return opening.open_stream(url, *args, **options)

@@ -1,4 +1,4 @@
-"""Cameras under an attacker's control: they answer without end, or one byte at a time."""
+"""Cameras under an attacker's control, which respond without end or one byte at a time."""
 
 import socket
 import threading
@@ -19,7 +19,7 @@ PART = b"--b\r\nContent-Type: image/jpeg\r\n"
 
 
 class HostileCamera:
-    """Answers any request with the pieces of ``answer``. Use it as a context manager."""
+    """Responds to any request with the pieces of ``answer``. Use it as a context manager."""
 
     def __init__(self, answer: Callable[[], Iterator[bytes]]) -> None:
         self._answer = answer
@@ -27,7 +27,7 @@ class HostileCamera:
         self.sent_bytes = 0
         self.asked = threading.Event()
         self.left = threading.Event()
-        """Set when a peer has closed its connection."""
+        """Set once a peer has closed its connection."""
 
     def url(self, path: str = "/x", scheme: str = "http") -> str:
         return f"{scheme}://127.0.0.1:{self._server.getsockname()[1]}{path}"
@@ -63,7 +63,7 @@ class HostileCamera:
 
 
 def dripping(begin: bytes, drop: bytes = b"1") -> Callable[[], Iterator[bytes]]:
-    """Return an answer that drips after its beginning."""
+    """Return a response that sends one byte at a time after its beginning."""
 
     def answer() -> Iterator[bytes]:
         yield begin
@@ -75,7 +75,7 @@ def dripping(begin: bytes, drop: bytes = b"1") -> Callable[[], Iterator[bytes]]:
 
 
 def flooding(begin: bytes, block: bytes = _BLOCK) -> Callable[[], Iterator[bytes]]:
-    """Return an answer that continues as fast as it is read after its beginning."""
+    """Return a response that continues as fast as the client reads, after its beginning."""
 
     def answer() -> Iterator[bytes]:
         yield begin
@@ -86,12 +86,12 @@ def flooding(begin: bytes, block: bytes = _BLOCK) -> Callable[[], Iterator[bytes
 
 
 def showing(width_px: int, height_px: int) -> Callable[[], Iterator[bytes]]:
-    """Return motion JPEG with frames of one size."""
+    """Return motion JPEG whose frames all have this size."""
     return playing([cv2.imencode(".jpg", np.zeros((height_px, width_px), np.uint8))[1].tobytes()])
 
 
 def playing(jpegs: list[bytes]) -> Callable[[], Iterator[bytes]]:
-    """Return motion JPEG that repeats these frames. The list may be changed meanwhile."""
+    """Return motion JPEG that repeats these frames. The list can change meanwhile."""
 
     def answer() -> Iterator[bytes]:
         yield MULTIPART
@@ -104,5 +104,5 @@ def playing(jpegs: list[bytes]) -> Callable[[], Iterator[bytes]]:
 
 
 def saying(answer: bytes) -> Callable[[], Iterator[bytes]]:
-    """Return an answer that ends."""
+    """Return a response with an end."""
     return lambda: iter([answer])

@@ -1,4 +1,4 @@
-"""HTTP cameras, correct and faulty ones, and one that does not answer."""
+"""HTTP cameras: correct, faulty, and silent ones."""
 
 import atexit
 import base64
@@ -22,8 +22,8 @@ _REALM, _NONCE = "camera", "0123456789abcdef"
 
 
 class HttpCamera:
-    """Serves, on its own port: ``/mjpeg``, ``/basic``, ``/digest`` (the same with a
-    password), ``/page`` (HTML), ``/hls/…`` (files of a folder), ``/to?<address>`` (a redirect).
+    """Serves on a free port: ``/mjpeg``, ``/basic``, ``/digest`` (the same with a password),
+    ``/page`` (HTML), ``/hls/…`` (files of a folder), ``/to?<address>`` (a redirect).
     """
 
     def __init__(self, folder: Path | None = None) -> None:
@@ -50,7 +50,7 @@ class HttpCamera:
 
 
 class SilentCamera:
-    """Accepts connections and answers nothing."""
+    """Accepts connections and never responds."""
 
     def __init__(self) -> None:
         self._socket = socket.create_server(("127.0.0.1", 0))
@@ -68,7 +68,7 @@ class SilentCamera:
 
 @functools.cache
 def closed_port() -> int:
-    """Return a port with no listener, reserved as long as this process runs."""
+    """Return a port without a listener, which is reserved while this process runs."""
     held = socket.socket()
     atexit.register(held.close)
     held.bind(("127.0.0.1", 0))
@@ -76,7 +76,7 @@ def closed_port() -> int:
 
 
 def write_playlist(folder: Path, clip: Path) -> str:
-    """Write a clip as HLS into a folder and return the playlist's name."""
+    """Write a clip as HLS into a folder, and return the name of the playlist."""
     playlist = folder / "live.m3u8"
     options = {"hls_time": "1", "hls_list_size": "0"}
     with av.open(str(clip)) as source, av.open(str(playlist), "w", "hls", options) as target:
@@ -115,7 +115,7 @@ def _handler(folder: Path | None, image: bytes) -> type[BaseHTTPRequestHandler]:
                 self._head(404)
 
         def log_message(self, format: str, *args: object) -> None:
-            """Log nothing."""
+            """Do not log requests."""
 
         def _may(self, path: str) -> bool:
             given = self.headers.get("Authorization", "")
@@ -153,7 +153,7 @@ def _challenge(path: str) -> str:
 
 
 def _digest_is_right(given: str) -> bool:
-    """Return whether the client sent the password (RFC 2617, section 3.2.2)."""
+    """Return whether the client proved that it knows the password (RFC 2617, section 3.2.2)."""
     fields = dict(re.findall(r'(\w+)="?([^",]+)"?', given.removeprefix("Digest ")))
     if fields.get("username") != USER:
         return False

@@ -1,4 +1,4 @@
-"""An RTSP camera with scripted answers."""
+"""An RTSP camera with scripted responses."""
 
 import socket
 import threading
@@ -6,9 +6,9 @@ from typing import Self
 
 
 class SayingCamera:
-    """Answers each request with the next answer; the last one is repeated.
+    """Responds to each request with the next response, and repeats the last response.
 
-    ``{cseq}`` in an answer is the number of the request. Use it as a context manager.
+    ``{cseq}`` stands for the number of the request. Use the camera as a context manager.
     """
 
     def __init__(self, *answers: str) -> None:

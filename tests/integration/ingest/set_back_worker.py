@@ -1,4 +1,4 @@
-"""``python -m ingest`` on a machine whose clock goes back by an hour once a file is there.
+"""``python -m ingest`` on a machine whose clock goes back by an hour once a file exists.
 
 The file's path is the only argument.
 """
@@ -15,7 +15,7 @@ def _run() -> None:
     signal_file = Path(sys.argv[1])
     machine_time = time.time
     time.time = lambda: machine_time() - (_HOUR_SECONDS if signal_file.exists() else 0)
-    # Not before: the worker's clock takes time.time when it is defined.
+    # The import must follow, because the definition of the worker's clock reads time.time.
     from tests.services.tuned import main
 
     sys.argv = [sys.argv[0], "ingest"]

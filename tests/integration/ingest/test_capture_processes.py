@@ -1,4 +1,4 @@
-"""Capture processes have no secrets, and a crash of one does not affect others for long."""
+"""Capture processes have no secrets, and a crash of one process barely affects the others."""
 
 import json
 import os
@@ -69,7 +69,7 @@ def test_a_stream_that_crashes_its_process_harms_the_others_once_and_for_a_momen
         bad = configs.add(f"file://{world.directory}/abort.mp4").camera_id
         outbox.until(lambda: "camera_quarantined" in worker.log.read_text())
         begun = {camera: len(outbox.frames_of(camera)) for camera in good}
-        # It is retried, alone.
+        # The camera is retried in a separate process.
         outbox.until(lambda: worker.log.read_text().count("camera_quarantined") >= 2, seconds=60)
         outbox.until(
             lambda: all(len(outbox.frames_of(c)) >= begun[c] + 40 for c in good), seconds=60

@@ -1,4 +1,4 @@
-"""A camera's frames arrive in Kafka, its snapshot in S3, its state on the status topic."""
+"""Frames of a camera arrive in Kafka, its snapshot in S3, and its status on the status topic."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -28,7 +28,7 @@ pytestmark = pytest.mark.integration
 
 @dataclass(frozen=True)
 class Captured:
-    """Cameras that one worker captures, and what it sends."""
+    """Cameras that one worker captures, and the records that the worker sends."""
 
     world: World
     outbox: Outbox
@@ -39,7 +39,7 @@ class Captured:
 
 @pytest.fixture(scope="module")
 def captured(shared: Shared, moving_clip: Path, still_clip: Path) -> Iterator[Captured]:
-    """A camera of each kind, for all tests that only read a worker's records."""
+    """A camera of each kind, for all tests that only read the worker's records."""
     with RtspCamera(moving_clip, user="user", password="hunter2") as source:
         file = shared.configs.add(f"file://{moving_clip}", name="north gate").camera_id
         rtsp = shared.configs.add(source.url).camera_id
@@ -49,12 +49,12 @@ def captured(shared: Shared, moving_clip: Path, still_clip: Path) -> Iterator[Ca
 
 def test_a_file_camera_loops_at_its_rate_with_rising_times(captured: Captured) -> None:
     outbox, camera = captured.outbox, captured.file
-    # Three times the length of the clip.
+    # This is three times the length of the clip.
     outbox.until(lambda: len(outbox.frames_of(camera)) >= 31)
 
     frames = outbox.frames_of(camera)
     gaps = np.diff([frame.meta.captured_ms for frame in frames])
-    # A frame that the encoder had no time for is skipped, and none has another time.
+    # The worker skips a frame if the encoder is busy, and does not shift any other frame.
     assert np.median(gaps) == 200
     assert np.abs(gaps - 200 * np.round(gaps / 200)).max() <= 10
     everything = [frame.meta.captured_ms for frame in outbox.all_of(camera)]
@@ -97,14 +97,14 @@ def test_the_latest_snapshot_is_in_s3(captured: Captured) -> None:
 
 def test_a_still_scene_sends_ticks_only(captured: Captured) -> None:
     outbox, camera = captured.outbox, captured.still
-    # A camera that is being connected to sends ticks too.
+    # A camera that is connecting sends ticks too.
     outbox.until(lambda: bool(outbox.frames_of(camera)))
     outbox.until(lambda: _ends_with_ticks(outbox, camera, 3))
     count = len(outbox.frames_of(camera))
     outbox.watch(4)
 
     ticks = outbox.ticks(camera)
-    # Motion is extended for three seconds after the first frame.
+    # Motion lasts for three more seconds after the first frame.
     assert len(outbox.frames_of(camera)) == count
     taken = [frame.meta.captured_ms for frame in outbox.frames_of(camera)]
     assert 2400 <= taken[-1] - taken[0] <= 3600
@@ -121,7 +121,7 @@ def test_an_rtsp_camera_gives_even_frames(captured: Captured) -> None:
     times = [frame.meta.captured_ms for frame in outbox.frames_of(camera)[5:30]]
     gaps = np.diff(times)
     assert np.median(gaps) == pytest.approx(200, abs=10)
-    # A frame that the encoder had no time for is skipped.
+    # The worker skips a frame if the encoder is busy.
     assert np.mean(gaps / np.round(gaps / 200)) == pytest.approx(200, abs=10)
 
 
@@ -134,7 +134,7 @@ def test_motion_detection_can_be_disabled(
 
     first = outbox.frames_of(camera.camera_id)[0]
     assert first.meta.width_px == 320
-    # Before it a camera that is being connected to; a worker under load may be late twice more.
+    # Ticks before the first frame belong to the connecting; a busy worker may add two more.
     everything = outbox.all_of(camera.camera_id)
     since = everything[everything.index(first) :]
     assert sum(frame.meta.kind is FrameKind.TICK for frame in since) <= 2

@@ -1,4 +1,4 @@
-"""Data of a camera takes limited time and memory, and is released with the camera."""
+"""Data from a camera takes limited time and memory, and is released with the camera."""
 
 import io
 import resource
@@ -43,7 +43,7 @@ pytestmark = pytest.mark.integration
 RULES = StreamUrlRules(allow_loopback=True)
 LIMITS = CaptureLimits(open_timeout_seconds=1, read_timeout_seconds=1, decoder_threads=1)
 SOCKET_BUFFERS_BYTES = 16 * 1024 * 1024
-"""Maximum that the kernel buffers for a connection (seen: 3 to 6 MB)."""
+"""Maximum that the kernel buffers for a connection; 3 to 6 MB were seen."""
 
 DRIPS = {
     "first line": dripping(b"HTTP/1.1 2"),

@@ -1,4 +1,4 @@
-"""HTTP cameras are read directly, and only from networks that are allowed for cameras."""
+"""HTTP cameras are read directly, and only in networks that are allowed for cameras."""
 
 import socket
 import time
@@ -46,7 +46,7 @@ def test_motion_jpeg_is_read_with_the_password_it_asks_for(path: str, user: str)
         frames = _frames(camera.url(path, user=user), 5)
 
     assert [frame.decoded.width_px for frame in frames] == [640] * 5
-    # Its frames have no timestamps.
+    # The camera's frames have no timestamps.
     assert {frame.stream_seconds for frame in frames} == {None}
 
 

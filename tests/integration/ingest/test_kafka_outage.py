@@ -1,7 +1,7 @@
-"""Kafka goes down and recovers: capture goes on, and everything continues.
+"""Capture continues during a Kafka outage, and everything recovers.
 
-The tests' own clients are not there while it is down: kafka-python 3.0.12 leaves the sockets of
-refused connections to the garbage collector, which warns of them.
+The tests have no open clients during the outage: kafka-python 3.0.12 leaves the sockets of refused
+connections to the garbage collector, which causes warnings.
 """
 
 from collections.abc import Iterator
@@ -58,7 +58,7 @@ def test_frames_of_an_outage_that_the_buffer_holds_arrive_late_and_whole(
             outbox.until(lambda: len(outbox.frames_of(camera)) >= before + 50, seconds=60)
             configs.write(changed(config, name="after"))
             outbox.until(lambda: outbox.frames[-1].meta.camera_name == "after", seconds=60)
-            # The group is joined again, so the camera begins again; status and frames are two
+            # The worker rejoins its group, so the camera restarts. Status and frames use separate
             # topics.
             outbox.until(lambda: outbox.state(camera) is CameraState.ONLINE)
             times = sorted({frame.meta.captured_ms for frame in outbox.frames_of(camera)})
@@ -71,7 +71,7 @@ def test_frames_of_an_outage_that_the_buffer_holds_arrive_late_and_whole(
 def test_a_frozen_broker_costs_frames_not_memory(
     broker: ServerProcess, world: World, moving_clip: Path
 ) -> None:
-    # Some 70 kB a frame and 100 frames a second fill the smallest buffer within two seconds.
+    # Frames of about 70 kB, at 100 per second, fill the smallest buffer within two seconds.
     settings = {
         "ingest.frames.producer.BUFFER_BYTES": "8388608",
         "ingest.app.JPEG_QUALITY": "100",
@@ -84,8 +84,8 @@ def test_a_frozen_broker_costs_frames_not_memory(
             before = {camera: len(outbox.frames_of(camera)) for camera in cameras}
         broker.pause()
         try:
-            # The buffer fills up, some 15 MB with the copy that goes out. From then on frames must
-            # cost nothing, where keeping them would take 7 MB a second.
+            # The buffer fills up to some 15 MB, including the copy being sent. After that, frames
+            # must not take memory; storing them would take 7 MB per second.
             grown_bytes = _peak_growth_bytes(worker.pid, seconds=27)
         finally:
             broker.resume()

@@ -1,4 +1,4 @@
-"""A camera's frames become tiny, flat or broken in the middle of a stream, then usual again."""
+"""Frames of a camera become tiny, flat or broken in the middle of a stream, then normal again."""
 
 import io
 from collections.abc import Iterable, Iterator
@@ -93,7 +93,7 @@ def test_h264_of_an_odd_size_is_read_and_what_follows(odd: Size) -> None:
 
 
 def _plates_of_passes(frames: list[tuple[FrameMeta, bytes]]) -> list[str]:
-    """Read and track frames as the recognition stage does, then silence."""
+    """Read and track frames as the recognition stage does, then wait for the tracks to end."""
     recognizer, rules = Recognizer(RecognizerSettings.model_validate({})), TrackingRules()
     state, plates = TrackerState(), []
     last = msgspec.structs.replace(
@@ -128,7 +128,7 @@ def _drive(plate: str) -> Iterator[bytes]:
 
 
 def _with_broken(frame: bytes) -> list[bytes]:
-    """Return a frame, and some that are truncated or corrupted."""
+    """Return a frame, and truncated and corrupted copies of the frame."""
     spoilt = bytearray(frame)
     spoilt[len(frame) // 2 :] = np.random.default_rng(1).bytes(len(frame) - len(frame) // 2)
     return [frame, frame[: len(frame) // 2], frame, bytes(spoilt), frame, frame[:20]]

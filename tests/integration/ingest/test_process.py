@@ -1,4 +1,4 @@
-"""The process: its health pages, and how it exits if it cannot work."""
+"""The ingest process: its health pages, and how it exits if it cannot work."""
 
 import json
 import urllib.request

@@ -94,7 +94,7 @@ def test_a_redirect_to_itself_ends() -> None:
 @pytest.mark.parametrize(
     "answer",
     [
-        # FFmpeg would read each of them as a redirect, other clients would not.
+        # FFmpeg would interpret each of these as a redirect; other clients would not.
         "RTSP/1.0 200 OK\r\nCSeq: {cseq}\r\n$\0\0\4abcdRTSP/1.0 302 Moved\r\nLocation: {}\r\n\r\n",
         "RTSP/1.0 200 OK\r\nCSeq: {cseq}\r\nContent-Length: 0x40\r\n\r\n{302}",
         "RTSP/1.0 200 OK\r\nCSeq: {cseq}\r\nContent-Length: 5\r\ncontent-length: 0\r\n\r\n{302}",
@@ -107,7 +107,7 @@ def test_a_redirect_to_itself_ends() -> None:
 def test_an_answer_that_can_be_read_in_two_ways_leads_nowhere(answer: str) -> None:
     with SayingCamera(OPTIONS) as inside:
         said = answer.replace("{302}", _redirect(inside.url())).replace("{}", inside.url("", "/y"))
-        # Where cameras on loopback are denied, other than for the redirecting camera.
+        # Cameras on loopback are denied, except for the redirecting camera.
         rules = StreamUrlRules(allow_loopback=True)
         with SayingCamera(said) as camera, pytest.raises(CaptureError):
             open_stream(parse_stream_url(camera.url(), rules), rules, LIMITS, ConnectionDeadline())

@@ -1,4 +1,4 @@
-"""Cameras are added, changed and deleted at run time, and distributed among workers."""
+"""Cameras can be added, changed and deleted at run time, and are distributed among workers."""
 
 import statistics
 import time
@@ -37,10 +37,10 @@ def test_cameras_are_answered_within_a_second_and_gone_as_fast(
         s3 = s3_client(world.s3)
         left = [o.object_name for o in s3.list_objects(world.s3.s3_bucket, recursive=True)]
 
-    # Not the largest: a stalled machine is no slow worker.
+    # The median, because a stalled machine is not a slow worker.
     for promised in ("answered", "gone", "silent"):
         assert statistics.median(getattr(stay, promised) for stay in stays) < 1
-    # What was in view when it went has passed.
+    # The vehicle in view at the deletion has ended with an END record.
     assert all(outbox.all_of(s.camera_id)[-1].meta.kind is FrameKind.END for s in stays)
     assert not any(snapshot_key(OWNER_ID, stay.camera_id) in left for stay in stays)
     assert snapshot_key(OWNER_ID, first) in left
@@ -48,7 +48,7 @@ def test_cameras_are_answered_within_a_second_and_gone_as_fast(
 
 @dataclass(frozen=True)
 class _Stay:
-    """An added and deleted camera; seconds from the configuration to its effect."""
+    """An added and deleted camera, with the seconds from each configuration to its effect."""
 
     camera_id: UUID
     answered: float
@@ -135,7 +135,7 @@ def test_a_worker_that_joins_takes_a_share_and_the_rest_goes_on(
     world: World, configs: CameraConfigs, outbox: Outbox, moving_clip: Path
 ) -> None:
     cameras = configs.add_on_all_partitions(f"file://{moving_clip}", 8)
-    # So that neither assignment nor release can be caused by a timeout.
+    # The long timeout cannot cause an assignment or a release.
     slow = {"ingest.assignment.follower.SESSION_TIMEOUT_SECONDS": "20"}
     with IngestWorker(world, "first") as first:
         outbox.until(lambda: all(outbox.frames_of(c) for c in cameras))
@@ -143,7 +143,7 @@ def test_a_worker_that_joins_takes_a_share_and_the_rest_goes_on(
             outbox.until(lambda: _shares(outbox, cameras) == {"first": 4, "second": 4}, seconds=40)
             shares = _workers(outbox, cameras)
             assert "partitions_revoked" in first.log.read_text()
-        # The second one left the group: its cameras are assigned again immediately.
+        # The second worker leaves the group, so its cameras are reassigned immediately.
         outbox.until(lambda: _shares(outbox, cameras) == {"first": 8}, seconds=12)
         assert "partitions_revoked" in second.log.read_text()
         _await_frames(outbox, cameras)
@@ -151,7 +151,7 @@ def test_a_worker_that_joins_takes_a_share_and_the_rest_goes_on(
 
     kept = [camera for camera in cameras if shares[camera] == "first"]
     for camera in kept:
-        # Assigned once, and its connection was never lost.
+        # The camera was assigned once, and never lost its connection.
         assert log.count(str(camera)) == 1
         states = [status.state for status in outbox.statuses(camera)]
         assert states.count(CameraState.CONNECTING) == 1
@@ -187,7 +187,7 @@ def test_a_killed_workers_cameras_move_to_another(
             seconds=10,
         )
 
-    # The session time-out of these tests is six seconds.
+    # The session timeout of these tests is six seconds.
     assert taken - killed < 12
 
 
@@ -208,10 +208,10 @@ def test_a_worker_that_was_frozen_gives_up_what_another_has_taken(
         outbox.watch(6)
         log = second.log.read_text()
 
-    # A camera captured by two workers would send ten frames a second.
+    # A camera captured by two workers would send ten frames per second.
     rates = [_last_rate(outbox, camera, seconds=4) for camera in cameras]
     assert max(rates) < 7
-    # Cameras that were not assigned to the first one were not affected.
+    # Cameras that were assigned to the second worker were not affected.
     kept = [camera for camera, worker in _workers(outbox, cameras).items() if worker == "second"]
     assert all(log.count(str(camera)) == taken.count(str(camera)) for camera in kept)
 
@@ -230,13 +230,13 @@ def _await_frames(outbox: Outbox, cameras: list[UUID]) -> None:
 
 
 def _without_worker(outbox: Outbox, camera: UUID, taker: str) -> tuple[int, int]:
-    """Between the last frame of a camera's first worker and the status of the next one."""
+    """Return the time from a camera's last frame from one worker to the next worker's status."""
     taken_ms = next(s.at_ms for s in outbox.statuses(camera) if s.worker == taker)
     sent = [frame.sent_ms for frame in outbox.frames_of(camera) if frame.sent_ms < taken_ms]
     return sent[-1], taken_ms
 
 
 def _last_rate(outbox: Outbox, camera: UUID, seconds: float) -> float:
-    """Frames a second, by the times at which they were sent."""
+    """Return the frames per second, by the times at which the frames were sent."""
     times = [frame.sent_ms for frame in outbox.frames_of(camera)]
     return sum(time_ms > max(times) - seconds * 1000 for time_ms in times) / seconds

@@ -1,4 +1,4 @@
-"""HLS cameras that stall while their server goes on answering, and how they recover."""
+"""HLS cameras that stall while their server still responds, and their recovery."""
 
 import threading
 import time
@@ -28,7 +28,7 @@ _SEGMENTS = 6
 
 
 class Heard:
-    """Reports of a reader: the number of frames, and the faults between them."""
+    """Reports of a reader: the number of frames, and the faults in between."""
 
     def __init__(self) -> None:
         self.frames = 0
@@ -43,7 +43,7 @@ class Heard:
                 self.faults.append(connection.error_code)
 
     def wait(self, *, frames: int = 0, faults: int = 0, seconds: float = 30) -> None:
-        """Wait until at least this many were reported."""
+        """Wait until at least this many frames and faults were reported."""
         deadline = time.monotonic() + seconds
         while self.frames < frames or len(self.faults) < faults:
             assert time.monotonic() < deadline, (self.frames, self.faults)
@@ -51,7 +51,7 @@ class Heard:
 
 
 class LiveFolder:
-    """Six segments of a second each, and a playlist that the test writes."""
+    """Six segments of one second each, and a playlist that the test writes."""
 
     def __init__(self, folder: Path) -> None:
         self.path = folder
@@ -60,7 +60,7 @@ class LiveFolder:
         assert len(list(folder.glob("live*.ts"))) == _SEGMENTS
 
     def publish(self, *numbers: int, sequence: int, name: str = "live", end: bool = False) -> None:
-        """Write the playlist; the files of other names are copies of those that begin ``live``."""
+        """Write the playlist. Segments with other names are copies of the ``live`` segments."""
         lines = ["#EXTM3U", "#EXT-X-TARGETDURATION:1", f"#EXT-X-MEDIA-SEQUENCE:{sequence}"]
         for number in numbers:
             content = (self.path / f"live{number}.ts").read_bytes()
@@ -95,7 +95,7 @@ def heard(folder: LiveFolder) -> Iterator[Heard]:
 def test_a_stalled_camera_is_silent_until_its_playlist_goes_on(
     folder: LiveFolder, heard: Heard
 ) -> None:
-    # The third segment, once; then the stall, on three connections.
+    # The third segment is read once; then the stall affects three connections.
     heard.wait(faults=3, seconds=60)
     assert heard.frames == 25
     assert heard.faults[1:] == [CaptureErrorCode.SILENT] * 2

@@ -1,4 +1,4 @@
-"""Cameras over TLS that sign their own certificates."""
+"""Cameras over TLS with self-signed certificates."""
 
 from dataclasses import replace
 from pathlib import Path

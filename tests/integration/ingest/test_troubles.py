@@ -1,4 +1,4 @@
-"""Cameras that do not answer, answer with other data, freeze or disconnect are reported."""
+"""Cameras that are silent, send other data, freeze or disconnect are reported."""
 
 from pathlib import Path
 from uuid import UUID
@@ -30,7 +30,7 @@ def test_each_trouble_is_reported_in_a_sentence_without_the_password(
 ) -> None:
     configs, outbox = shared.configs, shared.outbox
     login = f"user:{PASSWORD}"
-    # FFmpeg would play it: a run of JPEG images, as there is one in each of Kafka's segments.
+    # A run of JPEG images, as in a segment of Kafka's log. FFmpeg would play the file.
     pictures = tmp_path / "segment.log"
     pictures.write_bytes(cv2.imencode(".jpg", np.zeros((360, 640, 3), np.uint8))[1].tobytes() * 50)
     with (
@@ -55,7 +55,7 @@ def test_each_trouble_is_reported_in_a_sentence_without_the_password(
         good = configs.add(f"file://{moving_clip}")
 
         def is_told(camera: UUID, fault: CaptureErrorCode) -> bool:
-            # A new camera has no status until its first connection has failed.
+            # A new camera has no status until its first connection attempt fails.
             is_offline = outbox.state(camera) is CameraState.OFFLINE
             return is_offline and outbox.statuses(camera)[-1].last_error == fault.value
 
@@ -120,7 +120,7 @@ def test_a_worker_stops_in_time_while_a_camera_hangs(
         outbox.until(lambda: len(outbox.frames_of(camera)) >= 5 and bool(outbox.statuses(hung)))
         source.pause()
 
-        # Fails if the worker has to be killed.
+        # This fails if the worker has to be killed.
         worker.stop()
 
     assert "worker_stopped" in worker.tail()

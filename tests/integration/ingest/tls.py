@@ -1,4 +1,4 @@
-"""TLS in front of a camera, with a self-signed certificate, as cameras have."""
+"""TLS in front of a camera, with a self-signed certificate as cameras have it."""
 
 import socket
 import ssl
@@ -19,15 +19,15 @@ class TlsFront:
     """Accepts TLS connections and forwards them to a port of this machine."""
 
     def __init__(self, port: int, folder: Path, server_file: Path | None = None) -> None:
-        """Listen in front of ``port``; the certificate is written into ``folder``.
+        """Listen in front of ``port``, and write the certificate to ``folder``.
 
-        ``server_file`` is another one, with its key (PEM).
+        ``server_file`` is a different certificate with its key (PEM).
         """
         self._target = port
         self._context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         self._context.load_cert_chain(server_file or certificate_in(folder))
         self.trusted_by = 0
-        """Clients that sent data after they had seen the certificate."""
+        """Number of clients that sent data after they had received the certificate."""
         self._socket = socket.create_server(("127.0.0.1", 0))
         self._thread = threading.Thread(target=self._accept, daemon=True)
 
@@ -40,7 +40,7 @@ class TlsFront:
         return self
 
     def __exit__(self, *_: object) -> None:
-        # Wakes the thread; closing alone does not.
+        # This wakes the thread; closing the socket alone does not.
         self._socket.shutdown(socket.SHUT_RDWR)
         self._socket.close()
         self._thread.join()
@@ -79,7 +79,7 @@ def _pump(source: socket.socket, target: socket.socket) -> None:
 
 
 def certificate_in(folder: Path, *, names: Sequence[x509.GeneralName] = ()) -> Path:
-    """Write a self-signed certificate with its key, and return the file."""
+    """Write a self-signed certificate with its key, and return the path of the file."""
     key = ec.generate_private_key(ec.SECP256R1())
     name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "camera")])
     now = datetime.now(UTC)

@@ -1,4 +1,4 @@
-"""An RTSP camera with two videos, which later sends only the second."""
+"""An RTSP camera with two video streams, which later sends only the second stream."""
 
 import socket
 import struct
@@ -16,12 +16,12 @@ _SIDE_PX = 64
 
 
 class TwoStreamCamera:
-    """Sends motion JPEG on two channels for a second and then on one only, forever."""
+    """Sends motion JPEG on two channels for a second, and then on one channel forever."""
 
     def __init__(self) -> None:
         self._server = socket.create_server(("127.0.0.1", 0))
         self.left = threading.Event()
-        """Set when the peer has closed its connection."""
+        """Set once the peer has closed its connection."""
 
     @property
     def url(self) -> str:
@@ -45,7 +45,7 @@ class TwoStreamCamera:
 
 
 def _negotiate(peer: socket.socket) -> None:
-    """Answer requests up to PLAY (RFC 2326)."""
+    """Respond to requests up to PLAY (RFC 2326)."""
     requests = peer.makefile("rb")
     method = b""
     while method != b"PLAY":
@@ -64,7 +64,7 @@ def _negotiate(peer: socket.socket) -> None:
 
 
 def _play(peer: socket.socket) -> None:
-    """Send RTP packets, a frame each, within the connection (RFC 2326, 10.12; RFC 2435)."""
+    """Send one RTP packet per frame within the connection (RFC 2326, 10.12; RFC 2435)."""
     jpeg = cv2.imencode(".jpg", np.zeros((_SIDE_PX, _SIDE_PX, 3), np.uint8))[1].tobytes()
     coded = jpeg[jpeg.index(b"\xff\xda") + 14 :]
     frame = struct.pack(">IBBBB", 0, 1, 80, _SIDE_PX // 8, _SIDE_PX // 8) + coded

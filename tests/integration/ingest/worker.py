@@ -1,4 +1,4 @@
-"""Ingest workers as processes, what configures them, and what they send."""
+"""Ingest workers as processes, their configuration, and the records that they send."""
 
 import time
 from collections.abc import Callable
@@ -25,7 +25,7 @@ from tests.services.tuned import VARIABLE
 SECRET_KEY = Fernet.generate_key().decode()
 OWNER_ID = UUID(int=77)
 
-# Short, so that tests need not wait; their proportions are those of the defaults.
+# Short times, so that tests need not wait; their proportions are those of the defaults.
 _TIMES = {
     "ingest.app.OPEN_TIMEOUT_SECONDS": "3",
     "ingest.app.READ_TIMEOUT_SECONDS": "1",
@@ -39,7 +39,7 @@ _TIMES = {
 
 @dataclass(frozen=True)
 class World:
-    """Where the servers of one test are, and its folder."""
+    """The addresses of a test's servers, and the test's folder."""
 
     kafka: KafkaSettings
     s3: S3Settings
@@ -47,7 +47,7 @@ class World:
 
 
 class IngestWorker(ChildProcess):
-    """One ``python -m ingest``. Use it as a context manager."""
+    """A process ``python -m ingest``. Use the worker as a context manager."""
 
     def __init__(
         self,
@@ -57,7 +57,7 @@ class IngestWorker(ChildProcess):
         /,
         **settings: str,
     ) -> None:
-        """Take settings, and constants by their full names, on top of those of the test."""
+        """Take settings, and constants by their full names, in addition to the test's defaults."""
         changes = _TIMES | {"ingest.app.WORKER": name} | settings
         constants = [f"{key}={value}" for key, value in changes.items() if "." in key]
         given = {key: value for key, value in changes.items() if "." not in key}
@@ -84,7 +84,7 @@ class IngestWorker(ChildProcess):
         super().__init__(program, world.directory / f"{name}.log")
 
     def wait(self, seconds: float) -> int:
-        """Wait until it exits and return its exit status."""
+        """Wait until the process exits, and return its exit status."""
         return self._started().wait(seconds)
 
     def __enter__(self) -> "IngestWorker":
@@ -96,7 +96,7 @@ class IngestWorker(ChildProcess):
 
 
 class CameraConfigs:
-    """Writes the configuration of cameras, as the api's relay does."""
+    """Writes the configuration of cameras, as the relay does."""
 
     def __init__(self, kafka: KafkaSettings) -> None:
         self._topic = topic_name(kafka, CONFIG_CAMERAS)
@@ -121,24 +121,24 @@ class CameraConfigs:
         return config
 
     def add_on_all_partitions(self, url: str, count: int) -> list[UUID]:
-        """Make cameras whose ids lie on each partition in turn, so that every worker has some."""
+        """Add cameras whose IDs are spread over all partitions, so that every worker has some."""
         partitions = sorted(self._producer.partitions_for(self._topic))
         lying = [camera_id_on(partitions[n % len(partitions)], partitions) for n in range(count)]
         return [self.add(url, camera_id=camera_id).camera_id for camera_id in lying]
 
     def encrypted(self, url: str) -> str:
-        """Return a stream URL in the form of a configuration."""
+        """Return a stream URL as it appears in a configuration."""
         return self._secrets.encrypt(url)
 
     def write(self, config: CameraConfig) -> None:
-        """Write a camera's configuration, new or changed."""
+        """Write the configuration of a new or changed camera."""
         self.write_bytes(str(config.camera_id).encode(), encode(config))
 
     def remove(self, camera_id: UUID) -> None:
         self.write_bytes(str(camera_id).encode(), None)
 
     def write_bytes(self, key: bytes, value: bytes | None) -> None:
-        """Write any record."""
+        """Write any record to the configuration topic."""
         self._producer.send(self._topic, key=key, value=value).get(10)
 
     def close(self) -> None:
@@ -147,7 +147,7 @@ class CameraConfigs:
 
 @dataclass(frozen=True)
 class SentFrame:
-    """A record of the frames topic; ``sent_ms`` is Unix time, of the worker that sent it."""
+    """A record of the frames topic. ``sent_ms`` is the sending worker's Unix time."""
 
     meta: FrameMeta
     jpeg: bytes
@@ -157,7 +157,7 @@ class SentFrame:
 
 @dataclass(frozen=True)
 class StatusRecord:
-    """A record of the camera-status topic; ``status`` None: the camera is gone."""
+    """A record of the camera-status topic. Without ``status``, the camera is deleted."""
 
     camera_id: UUID
     status: CameraStatus | None
@@ -166,7 +166,7 @@ class StatusRecord:
 
 
 class Outbox:
-    """Everything that the workers of a test sent, in order."""
+    """All records that the workers of a test sent, in order."""
 
     def __init__(self, world: World) -> None:
         kafka = world.kafka
@@ -185,14 +185,14 @@ class Outbox:
         self.status_records: list[StatusRecord] = []
 
     def until(self, condition: Callable[[], bool], *, seconds: float = 20) -> None:
-        """Read on until the condition holds; a failure where it does not within the time."""
+        """Read until the condition holds, and fail after a timeout."""
         deadline = time.monotonic() + seconds
         while not condition():
             assert time.monotonic() < deadline, self._summary()
             self._read()
 
     def watch(self, seconds: float) -> None:
-        """Read on for a while: to see that something does not happen, or how often it does."""
+        """Read for some seconds, to check how often something happens, or that it does not."""
         deadline = time.monotonic() + seconds
         while time.monotonic() < deadline:
             self._read()
@@ -216,7 +216,7 @@ class Outbox:
         ]
 
     def state(self, camera_id: UUID) -> CameraState | None:
-        """Return the state that was published last; None for an unknown or removed camera."""
+        """Return the state published last, or None for an unknown or removed camera."""
         of_camera = [t for t in self.status_records if t.camera_id == camera_id]
         return (
             of_camera[-1].status.state if of_camera and of_camera[-1].status is not None else None
@@ -251,7 +251,7 @@ class Outbox:
 
 @dataclass(frozen=True)
 class Shared:
-    """A worker that all tests of a module share; each test has separate cameras."""
+    """A worker that all tests of a module share. Each test has separate cameras."""
 
     world: World
     configs: CameraConfigs

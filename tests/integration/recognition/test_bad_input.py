@@ -1,4 +1,4 @@
-"""Unusual images and model files: a correct result or a clear error, in time."""
+"""Unusual images and model files give a correct result or a clear error, in time."""
 
 import json
 import shutil
@@ -21,7 +21,7 @@ from tools.synthetic.layouts import BY_CODE
 from tools.synthetic.plates import Plate, plate_with_text, random_plate
 
 WORST_CPU_SECONDS = 5.0
-"""A 40-megapixel photo takes 0.5 to 1 s of processor time, most of it to decode it."""
+"""Limit of processor time. A 40-megapixel photo takes 0.5 to 1 s, mostly for decoding."""
 
 TEXT = "SH350AZ"
 
@@ -78,7 +78,7 @@ def test_coarse_plates_that_hang_are_read(engine: Recognizer, degrees: float) ->
         coarse = np.asarray(cv2.GaussianBlur(hung, (0, 0), 1.4), np.uint8)
         found = engine.recognize(decode_image(jpeg(coarse)))
         read += [reading.text for reading in found] == [plate.text]
-    assert read >= 16  # seen: 18, 17, 16, 17; by the reader before 18, 16, 18, 18
+    assert read >= 16  # seen: 18, 17, 16, 17; with the previous model: 18, 16, 18, 18
 
 
 def test_fifty_plates_in_one_image_are_read(engine: Recognizer) -> None:

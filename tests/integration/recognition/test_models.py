@@ -42,7 +42,7 @@ def test_runtimes_agree() -> None:
 
 
 def test_images_together_say_what_each_says_alone() -> None:
-    """As on a GPU, where all batches have one size; the CPU computes it here."""
+    """All batches have one size, as on a GPU, but the CPU computes the results here."""
     gpu = RecognizerSettings.model_validate(
         {"recognition_providers": "CUDAExecutionProvider,CPUExecutionProvider"}
     )
@@ -71,7 +71,7 @@ def test_images_together_say_what_each_says_alone() -> None:
 
 @pytest.mark.parametrize("count", [1, 37])
 def test_a_gpu_gets_tensors_of_one_shape(count: int) -> None:
-    """It prepares again for each shape. The CPU computes, under the name of another provider."""
+    """A GPU prepares again for each shape. The CPU computes here, under another provider's name."""
     not_only = {"recognition_providers": "AzureExecutionProvider,CPUExecutionProvider"}
     here = RecognizerSettings.model_validate({"recognition_runtime": RuntimeName.ONNXRUNTIME})
     gpu = here.model_copy(update=not_only)
@@ -117,7 +117,7 @@ class _Shapes:
 
 
 class _Rows:
-    """A session that returns one row more than there are images, with a count for each."""
+    """A session that returns one row more than there are images. Each row is the image count."""
 
     def run(self, outputs: list[str], inputs: dict[str, Tensor]) -> list[Tensor]:
         (images,) = inputs.values()
@@ -245,6 +245,6 @@ def is_for_one_size(model: Model, image: Tensor) -> bool:
 
 
 def an_input(width: int, height: int) -> Tensor:
-    """An input of noise for the detector."""
+    """Return noise as an input of the detector."""
     pixels = np.random.default_rng(3).integers(0, 256, (1, height, width, 3))
     return pixels.astype(np.uint8)

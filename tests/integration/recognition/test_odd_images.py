@@ -1,4 +1,4 @@
-"""Tiny, flat and tall images pass the whole engine, with little work and without an error."""
+"""The whole engine processes tiny, flat and tall images with little work and without an error."""
 
 import numpy as np
 import pytest
@@ -20,7 +20,7 @@ pytestmark = pytest.mark.integration
 
 LARGE_STRIPS = ((10_000, 6), (10_000, 100), (100, 10_000), (16, 10_000), (16, 6), (9_000, 40))
 FULL_HD_INPUT_PX = 640 * 384
-"""The detector's input for a frame of 1080p."""
+"""Size of the detector's input for a 1080p frame."""
 
 
 @pytest.fixture(scope="module")

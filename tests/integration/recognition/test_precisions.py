@@ -13,12 +13,12 @@ from tools.benchmarks.demo_clip import demo_frame
 pytestmark = pytest.mark.integration
 
 Read = list[tuple[str, float, float, float]]
-"""Texts of an image, with their confidences and the middles of their boxes in pixels."""
+"""Texts in an image, with their confidences and the centres of their boxes in pixels."""
 
 
 @cache
 def photos() -> list[bytes]:
-    """Frames of the demo clip, and drawn scenes of several plates and none."""
+    """Frames of the demo clip, and drawn scenes with several plates or none."""
     return [
         demo_frame(),
         demo_frame(13),

@@ -1,4 +1,4 @@
-"""One engine gives several threads the same results as one."""
+"""One engine gives several threads the same results as a single thread."""
 
 from concurrent.futures import ThreadPoolExecutor
 

@@ -1,4 +1,4 @@
-"""Kafka with topics, and stages connected to it."""
+"""Fixtures: Kafka with its topics, and stages that use it."""
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -15,7 +15,7 @@ StartCopying = Callable[..., ChildProcess]
 
 @pytest.fixture
 def outage(tmp_path: Path) -> Path:
-    """While this file exists, every message of the copying stage fails."""
+    """Path of a file. While it exists, every message of the copying stage fails."""
     return tmp_path / "outage"
 
 
@@ -23,7 +23,7 @@ def outage(tmp_path: Path) -> Path:
 def start_copying(
     kafka_topics: KafkaSettings, tmp_path: Path, outage: Path
 ) -> Iterator[StartCopying]:
-    """Start workers of the copying stage; they are ended with the test."""
+    """Start workers of the copying stage. They stop at the end of the test."""
     started: list[ChildProcess] = []
 
     def start(worker: str, agent: str, **settings: str) -> ChildProcess:

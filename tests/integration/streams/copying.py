@@ -1,7 +1,7 @@
-"""A stage that copies recognitions to readings, with faults on demand. Run as a process by tests.
+"""A stage that copies recognitions to readings, with faults on demand. Tests run it as a process.
 
-Environment: ``COPYING_WORKER`` is put before each copy; ``COPYING_AGENT`` is ``events`` (with a
-table) or ``batches``; ``COPYING_OUTAGE`` names a file: while it exists every message fails.
+Environment: ``COPYING_WORKER`` is the prefix of each copy. ``COPYING_AGENT`` is ``events`` (with a
+table) or ``batches``. While the file ``COPYING_OUTAGE`` exists, every message fails.
 """
 
 import asyncio
@@ -39,7 +39,7 @@ def is_out() -> bool:
 
 
 async def copy(event: Event, note: bytes = b"-") -> None:
-    """Send worker, value and note, and wait until Kafka has acknowledged them."""
+    """Send the worker, value and note, and wait for Kafka's acknowledgement."""
     if is_out():
         raise TransientError("the outage that the test wants")
     value = event.value or b""
@@ -53,7 +53,7 @@ async def copy(event: Event, note: bytes = b"-") -> None:
 
 
 async def copy_and_note(event: Event) -> None:
-    """Copy with the previous value of the key from the table, then store this one there."""
+    """Copy the value with the key's previous value from the table, and then update the table."""
     runner.require_next(event)
     key, value = event.message.key or b"", event.message.value or b""
     await copy(event, last_copied.get(key) or b"none")

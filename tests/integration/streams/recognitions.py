@@ -1,4 +1,4 @@
-"""Recognitions as ClickHouse has them."""
+"""Recognitions as ClickHouse stores them."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -22,5 +22,5 @@ def migrated(address: ClickHouseAddress) -> Iterator[Client]:
 
 
 def stored_ids(client: Client) -> list[UUID]:
-    """Return the id of every recognition, as reads see them (with FINAL)."""
+    """Return the ID of every recognition as readers see it (with FINAL)."""
     return [row[0] for row in client.query("SELECT id FROM recognitions FINAL").result_rows]

@@ -28,9 +28,9 @@ from tests.services.tuned import VARIABLE
 
 
 def environment_of(kafka: KafkaSettings, folder: Path, **more: str) -> dict[str, str]:
-    """Return the environment of a stage on that Kafka.
+    """Return the environment of a stage that uses this Kafka.
 
-    ``more`` are settings without prefix, and constants by their full names.
+    ``more`` are settings without their prefix, and constants by their full names.
     """
     constants = " ".join(f"{name}={value}" for name, value in more.items() if "." in name)
     settings = {name: value for name, value in more.items() if "." not in name}
@@ -42,7 +42,7 @@ def environment_of(kafka: KafkaSettings, folder: Path, **more: str) -> dict[str,
 
 
 def stage(module: str, name: str, log: Path, environment: Mapping[str, str]) -> ChildProcess:
-    """Return a stage that is not started yet."""
+    """Return a stage that has not been started."""
     command = (sys.executable, "-m", "tests.services.tuned", module)
     program = Program(name=name, command=command, environment=environment)
     return ChildProcess(program, log)
@@ -50,7 +50,7 @@ def stage(module: str, name: str, log: Path, environment: Mapping[str, str]) -> 
 
 @contextmanager
 def running(process: ChildProcess) -> Iterator[ChildProcess]:
-    """Start the process, and kill it in the end."""
+    """Start the process, and kill it at the end of the block."""
     process.start()
     try:
         yield process
@@ -66,14 +66,14 @@ class Feeder:
         self._topic = topic_name(settings, topic)
 
     def send(self, *values: bytes, key: bytes | None = None) -> None:
-        """Send, and wait until Kafka has acknowledged. Without ``key``, 20 keys take turns."""
+        """Send values and wait for acknowledgements. Without ``key``, 20 keys take turns."""
         self.send_pairs(
             (key if key is not None else b"key-%d" % (number % 20), value)
             for number, value in enumerate(values)
         )
 
     def send_pairs(self, pairs: Iterable[tuple[bytes, bytes]]) -> None:
-        """Send keys with values, and wait until Kafka has acknowledged them."""
+        """Send keys with values, and wait for Kafka's acknowledgement."""
         for key, value in pairs:
             self._producer.send(self._topic, key=key, value=value)
         self._producer.flush(30)
@@ -84,7 +84,7 @@ class Feeder:
 
 
 class Feeders:
-    """Sends to any topic, with one producer for each."""
+    """Sends to any topic, with a producer for each topic."""
 
     def __init__(self, settings: KafkaSettings) -> None:
         self._settings = settings
@@ -102,10 +102,9 @@ class Feeders:
 
 
 class SteadyFeed(threading.Thread):
-    """Sends numbers, 20 at a time and number n under key n modulo 20, until asked to stop.
+    """Sends numbers, 20 at a time and number n with key n modulo 20, until asked to stop.
 
-    No more than a worker copies one by one: what the tests ask is whether all of it comes, and a
-    backlog would only be waited for.
+    The rate is below what a worker can copy, because a backlog would only delay the tests.
     """
 
     def __init__(self, feeder: Feeder) -> None:
@@ -115,21 +114,21 @@ class SteadyFeed(threading.Thread):
         self.sent: list[bytes] = []
 
     def run(self) -> None:
-        """Send about 25 a second."""
+        """Send about 25 numbers per second."""
         while not self._stop_now.wait(0.8):
             values = [b"%d" % (len(self.sent) + number) for number in range(20)]
             self._feeder.send(*values)
             self.sent.extend(values)
 
     def stop(self) -> set[bytes]:
-        """Stop, and return what was sent."""
+        """Stop sending, and return the sent numbers."""
         self._stop_now.set()
         self.join(30)
         return set(self.sent)
 
 
 class Reader:
-    """Collects all messages of a topic, from its beginning."""
+    """Collects all messages of a topic, from the start."""
 
     def __init__(self, settings: KafkaSettings, topic: Topic) -> None:
         self._consumer = KafkaConsumer(
@@ -138,7 +137,7 @@ class Reader:
         self.values: list[bytes] = []
 
     def poll(self) -> list[bytes]:
-        """Read on and return all values so far."""
+        """Read new messages, and return all values so far."""
         for messages in self._consumer.poll(timeout_ms=100).values():
             self.values.extend(message.value for message in messages)
         return self.values
@@ -149,7 +148,7 @@ class Reader:
 
 
 def lag(settings: KafkaSettings, stage_name: str, topic: Topic) -> int:
-    """Return how many messages of the topic the stage has not committed."""
+    """Return the number of messages in the topic that the stage has not committed."""
     admin = KafkaAdminClient(**client_options(settings, "lag"))
     consumer = KafkaConsumer(**consumer_options(settings, "lag"))
     try:
@@ -167,6 +166,6 @@ def _committed(admin: KafkaAdminClient, group: str) -> dict[TopicPartition, int]
     try:
         offsets = admin.list_group_offsets(group)[group]
     except (CoordinatorLoadInProgressError, CoordinatorNotAvailableError, NotCoordinatorError):
-        # A broker that has just been (re)started does not know its groups immediately.
+        # A restarted broker does not know its groups immediately.
         return {}
     return {tp: meta.offset for tp, meta in offsets.items()}

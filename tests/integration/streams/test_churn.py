@@ -1,4 +1,4 @@
-"""Workers of a stage with a table that start and stop, with outages, under load."""
+"""Workers of a stage with a table that start and stop under load, with outages."""
 
 import os
 import signal
@@ -29,14 +29,14 @@ _KEYS = 20
 
 @dataclass(frozen=True)
 class _Copy:
-    """One line of the copying stage's output: value, and the key's value before it by the table."""
+    """A line of the copying stage's output: a value, and the key's previous value in the table."""
 
     number: int
     previous: int | None
 
     @property
     def is_of_known_state(self) -> bool:
-        """Whether the table knew all earlier values; after a crash it may know later ones too."""
+        """Whether the table had all earlier values. After a crash it may have later ones too."""
         expected = self.number - _KEYS
         return expected < 0 or (self.previous is not None and self.previous >= expected)
 

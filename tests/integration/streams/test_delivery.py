@@ -1,4 +1,4 @@
-"""Every input of a stage gives its output, whatever happens to its workers."""
+"""Every input of a stage produces its output, whatever happens to the workers."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -36,7 +36,7 @@ def feeder(kafka_topics: KafkaSettings) -> Iterator[Feeder]:
 
 @pytest.fixture
 def copies(kafka_topics: KafkaSettings) -> Iterator[Reader]:
-    """Reads what the copying stage wrote."""
+    """Reads the output of the copying stage."""
     reader = Reader(kafka_topics, READINGS)
     yield reader
     reader.close()
@@ -160,7 +160,7 @@ def test_a_topic_that_the_broker_knew_only_later_is_read_soon(
     admin = KafkaAdminClient(**client_options(kafka_topics, "admin"))
     admin.delete_topics([topic_name(kafka_topics, RECOGNITIONS)], timeout_ms=10_000)
     admin.close()
-    # A broker that has just recovered may answer like this one, without the topic.
+    # A broker that has just recovered may respond without the topic, as this one does.
     worker = start_copying("first", "batches")
     wait_until("the group has no partition", lambda: "Ignoring missing topic" in worker.tail())
     create_topics(kafka_topics)

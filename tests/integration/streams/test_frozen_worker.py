@@ -1,4 +1,4 @@
-"""A worker that was frozen for longer than its session resumes after others did its work."""
+"""A worker frozen for longer than its session resumes after another worker took its partitions."""
 
 import pytest
 
@@ -37,12 +37,12 @@ def test_a_worker_that_was_frozen_sends_nothing_of_what_others_have_by_now(
     lines = [line.split() for line in reader.poll()]
     done, late = set[bytes](), list[bytes]()
     for worker, number, _ in lines:
-        # In the order of the topic: a number is always under the same key.
+        # The order of the topic holds, because a number always has the same key.
         if worker == b"second":
             done.add(number)
         elif number in done and number != b"new":
             late.append(number)
-    # The one that it was sending when it was frozen.
+    # This is the number that the worker was sending when it was frozen.
     assert len(late) <= 1, late
     assert {number for _, number, _ in lines} >= set(numbers)
     reader.close()

@@ -1,4 +1,4 @@
-"""A stage while Kafka stops and recovers."""
+"""A stage during a Kafka outage and after the recovery."""
 
 from pathlib import Path
 
@@ -24,7 +24,7 @@ pytestmark = [pytest.mark.integration, pytest.mark.fault]
 
 
 @pytest.mark.long
-# One by one is slower: the broker dies with most of them still unread.
+# The "events" agent is slower, so the broker dies with most values unread.
 @pytest.mark.parametrize(
     ("agent", "count"),
     [pytest.param("events", 600, marks=pytest.mark.long), ("batches", 3000)],
@@ -35,8 +35,8 @@ def test_kafka_killed_under_load_loses_nothing(agent: str, count: int, tmp_path:
         settings = fresh_kafka_settings(kafka.server.bootstrap_servers)
         create_topics(settings)
         values = [b"%d" % number for number in range(count)]
-        # No client of the test is open while Kafka is down: kafka-python leaves its refused
-        # connections to the garbage collector, which warns.
+        # No client of the test is open during the outage: kafka-python leaves refused connections
+        # to the garbage collector, which causes warnings.
         feeder = Feeder(settings, RECOGNITIONS)
         feeder.send(*values)
         feeder.close()
@@ -63,7 +63,7 @@ def _wait_for_copies(settings: KafkaSettings, values: set[bytes], copying: Child
 
     def all_there() -> bool:
         if not copying.is_running():
-            copying.start()  # as the supervisor does
+            copying.start()  # The supervisor restarts a stage in the same way.
         return {value.split()[1] for value in copies.poll()} >= values
 
     wait_until("all is copied", all_there, seconds=120)

@@ -1,4 +1,4 @@
-"""Kafka over TLS and with a login: which clients are accepted. Credentials are not logged."""
+"""Kafka with TLS and logins: accepted and rejected clients. Credentials are not logged."""
 
 import asyncio
 import json
@@ -36,14 +36,14 @@ _FRAME = b"j" * 2_000_000
 
 @pytest.fixture(scope="module")
 def kafka(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SecureKafka]:
-    """A broker that listens with and without TLS and logins."""
+    """A broker that listens with and without TLS, and with and without logins."""
     with SecureKafka(tmp_path_factory.mktemp("secure")) as process:
         yield process
 
 
 @pytest.fixture
 def stranger(tmp_path: Path) -> Authority:
-    """An authority that the broker does not trust."""
+    """A certificate authority that the broker does not trust."""
     folder = tmp_path / "stranger"
     folder.mkdir()
     return Authority.make(folder)
@@ -159,7 +159,7 @@ async def test_the_apis_feeds_report_a_denied_login_once(
             settings, CAMERA_STATUS, CameraStatus, lambda _: None, client="test"
         )
         feed.start()
-        # Retried once a second.
+        # The stage retries once per second.
         await asyncio.sleep(4)
         await asyncio.to_thread(feed.stop)
     with pytest.raises(TransientError, match="is interrupted"):
@@ -203,7 +203,7 @@ def test_a_stage_with_a_table_works_and_outlives_the_broker(
     with running(_copying(settings, tmp_path)) as copying:
         _feed(settings, values[:100], b"refused")
         _wait_for_copies(settings, values[:100], copying)
-        # No client of the test is open while Kafka is unavailable.
+        # No client of the test is open during the outage.
         kafka.restart()
         _feed(settings, values[100:])
         _wait_for_copies(settings, values, copying)

@@ -1,4 +1,4 @@
-"""A stage whose offsets are outside the log: its end was lost, or unread records expired."""
+"""A stage whose offsets are outside the log, because the log lost its end or records expired."""
 
 import shutil
 import time
@@ -37,13 +37,13 @@ _NEW = {b"new-%d" % number for number in range(5)}
 
 @pytest.fixture(scope="module")
 def partition_count() -> int:
-    """The loss is not in the first partition."""
+    """With two partitions, the loss is not in the first one."""
     return 2
 
 
 @dataclass(frozen=True)
 class _Source:
-    """One partition of the copying stage's source, written and read directly."""
+    """A partition of the copying stage's source, written and read directly."""
 
     settings: KafkaSettings
 
@@ -56,7 +56,7 @@ class _Source:
         return group_name(self.settings, "copying")
 
     def send(self, values: set[bytes], age_ms: int = 0) -> None:
-        """Send values as if written ``age_ms`` ago."""
+        """Send values as if they were written ``age_ms`` ago."""
         producer = KafkaProducer(**producer_options(self.settings, "feeder"))
         at_ms = time.time_ns() // 1_000_000 - age_ms
         for value in values:
@@ -73,14 +73,14 @@ class _Source:
         return end
 
     def committed(self) -> int:
-        """Return what the stage has committed, -1 at first."""
+        """Return the committed offset of the stage, or -1 if there is none."""
         admin = KafkaAdminClient(**client_options(self.settings, "looker"))
         known = admin.list_group_offsets(self.group)[self.group].get(self.place)
         admin.close()
         return -1 if known is None else int(known.offset)
 
     def commit(self, offset: int) -> None:
-        """Set the committed offset of the stage, which is not running."""
+        """Set the committed offset of the stage, which must not be running."""
         admin = KafkaAdminClient(**client_options(self.settings, "looker"))
         admin.alter_group_offsets(self.group, {self.place: OffsetAndMetadata(offset, "", -1)})
         admin.close()
@@ -94,13 +94,13 @@ class _Source:
 
 @pytest.fixture
 def source(kafka_topics: KafkaSettings) -> _Source:
-    """What the copying stage reads."""
+    """The source of the copying stage."""
     return _Source(kafka_topics)
 
 
 @pytest.fixture
 def copies(kafka_topics: KafkaSettings) -> Iterator[Reader]:
-    """Reads what the copying stage wrote."""
+    """Reads the output of the copying stage."""
     reader = Reader(kafka_topics, READINGS)
     yield reader
     reader.close()
@@ -123,7 +123,7 @@ def test_a_log_that_lost_its_end_is_read_on_from_there(
 ) -> None:
     _copy_old(source, copies, start_copying)
     source.commit(source.end() + 100)
-    # Written after the loss, before the stage runs again.
+    # The record is written after the loss, before the stage restarts.
     source.send({b"early"})
     worker = start_copying("second", "events")
     wait_until("reading goes on", lambda: b"early" in _texts(copies.poll()))

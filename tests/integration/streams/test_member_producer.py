@@ -1,4 +1,4 @@
-"""Records of a worker arrive while it is a member of its group, and no later."""
+"""Records of a worker arrive while the worker is a member of its group, and not afterwards."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -21,7 +21,7 @@ _PRODUCE = ProduceRequest(required_acks=-1, timeout=1000, topics=[], transaction
 
 @dataclass
 class _Connection:
-    """The used part of aiokafka's connection."""
+    """The parts of aiokafka's connection that the producer uses."""
 
     _writer: asyncio.StreamWriter
     is_closed: bool = False
@@ -32,7 +32,7 @@ class _Connection:
 
 @dataclass
 class _Client:
-    """The used part of aiokafka's client, with one connection that gets no answer."""
+    """The parts of aiokafka's client that the producer uses. Requests get no response."""
 
     connection: _Connection
     sent: list[Any] = field(default_factory=list)
@@ -51,7 +51,7 @@ class _Client:
 
 @dataclass
 class _Broker:
-    """Records requests, and does not answer them."""
+    """Records requests and does not respond."""
 
     heard: asyncio.Future[BaseException | None] = field(default_factory=asyncio.Future)
 
@@ -98,7 +98,7 @@ async def test_records_in_flight_are_discarded_once_a_worker_is_not_a_member(
     membership = SimpleNamespace(member_seconds=0.02)
     send_as_member_only(client, lambda: membership.member_seconds)
     produced = asyncio.create_task(client.send(1, _PRODUCE))
-    # Group messages arrive, and later no more.
+    # The group's requests arrive, and no later requests.
     await asyncio.sleep(0.1)
     assert not produced.done()
     membership.member_seconds = 0.0

@@ -1,4 +1,4 @@
-"""The sink between a real Kafka and a real ClickHouse."""
+"""The sink with a real Kafka and a real ClickHouse."""
 
 import asyncio
 import threading
@@ -59,7 +59,7 @@ def needed_topics() -> tuple[Topic, ...]:
 
 @pytest.fixture
 def start_sink(kafka_topics: KafkaSettings, tmp_path: Path) -> Iterator[StartSink]:
-    """Start sinks; they are ended with the test."""
+    """Start sinks. They stop at the end of the test."""
     started: list[ChildProcess] = []
 
     def start(clickhouse: ClickHouseAddress, **settings: str) -> ChildProcess:
@@ -98,7 +98,7 @@ def running_sink(
     clickhouse_server: ClickHouseAddress,
     tmp_path_factory: pytest.TempPathFactory,
 ) -> Iterator["RunningSink"]:
-    """One sink for the tests that only send their own records through it."""
+    """A sink for the tests that only send their own records through it."""
     folder, clickhouse = tmp_path_factory.mktemp("sink"), create_database(clickhouse_server)
     environment = _environment(module_kafka_topics, clickhouse, folder, {})
     feeder = Feeder(module_kafka_topics, RECOGNITIONS)
@@ -112,7 +112,7 @@ def running_sink(
 
 @dataclass(frozen=True)
 class RunningSink:
-    """A sink, and what is on both sides of it."""
+    """A sink with its Kafka and its ClickHouse."""
 
     kafka: KafkaSettings
     clickhouse: ClickHouseAddress
@@ -120,7 +120,7 @@ class RunningSink:
     feeder: Feeder
 
     def wait_until_committed(self, topic: Topic = RECOGNITIONS) -> None:
-        """Return once the sink has committed all of a topic."""
+        """Return once the sink has committed the whole topic."""
         wait_until("all is committed", lambda: lag(self.kafka, "sink", topic) == 0)
 
 
@@ -218,7 +218,7 @@ def test_what_was_erased_stays_erased(running_sink: RunningSink) -> None:
     records = recognitions(range(1000, 1040))
     ids = _send(feeder, records)
     wait_until("40 rows", _has_all(database, ids))
-    # Uncommitted records may arrive again, and are inserted again.
+    # Uncommitted records can be redelivered and inserted again.
     running_sink.wait_until_committed()
     erased = Erasure(records[0].owner_id, records[7].plate)
 
@@ -236,7 +236,7 @@ def test_what_was_erased_stays_erased(running_sink: RunningSink) -> None:
     running_sink.wait_until_committed()
     every_copy = database.query("SELECT DISTINCT id FROM recognitions").result_rows
     assert ids - {row[0] for row in every_copy} == {records[7].id}
-    # Once by the erasure, once as the replay inserted its images again.
+    # The image is listed once by the erasure and once because the replay inserted it again.
     noted = database.query("SELECT id, photo_key FROM erased_images").result_rows
     assert noted == [(records[7].id, records[7].photo_key)] * 2
 

@@ -1,4 +1,4 @@
-"""Progress of the stages, from a real Kafka."""
+"""Progress of the stages, read from a real Kafka."""
 
 import pytest
 
@@ -35,7 +35,7 @@ def test_what_a_stage_has_left_and_who_works_there(kafka_topics: KafkaSettings) 
     with open_producer(settings, "test") as producer:
         for number in range(40):
             producer.send(name, key=b"%d" % number, value=b"x" * 1000).get(timeout=30)
-        # Topics that are only read to their end are not work.
+        # Topics that are only read to their end do not count as work.
         producer.send(topic_name(settings, CONFIG_ALERTS), key=b"a", value=b"x").get(timeout=30)
     with open_consumer(settings, "test", group_id=group_name(settings, "sink")) as consumer:
         consumer.subscribe([name])

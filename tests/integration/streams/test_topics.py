@@ -32,7 +32,7 @@ def test_topics_are_recreated_once_everything_is_processed(kafka_topics: KafkaSe
 
     for number in range(3):
         send(recognitions, b"%d" % number, b"a recognition")
-    # The latest of each is published again.
+    # The latest record of each key is published again.
     send(topic_name(settings, CONFIG_CAMERAS), b"camera", b"a camera")
     for value in (b"a delivery", None):
         send(changelog, b"done", value)

@@ -1,4 +1,4 @@
-"""Kafka of the local stack requires its password, and retains existing data."""
+"""The local stack's Kafka requires its password, and retains existing data."""
 
 import socket
 import struct
@@ -20,13 +20,13 @@ from tests.services.process import ServerProcess
 pytestmark = pytest.mark.integration
 
 LOGIN = KafkaLogin("platestream", 'for "tests", only=')
-# DescribeConfigs, version 1: of nothing. Brokers and controllers answer it.
+# DescribeConfigs, version 1, without resources. Brokers and controllers respond to it.
 _QUESTION = struct.pack(">ihhihib", 15, 32, 1, 7, -1, 0, 0)
 
 
 @pytest.fixture(scope="module")
 def process(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServerProcess]:
-    """A broker whose folder predates logins, with a record."""
+    """A broker whose data folder, with one record, was created without logins."""
     folder = tmp_path_factory.mktemp("kafka")
     with kafka_process(folder) as before:
         server = _server(before)
@@ -94,7 +94,7 @@ def _received(settings: KafkaSettings, count: int) -> list[bytes]:
 
 
 def _is_answered(port: int) -> bool:
-    """Return whether a request is answered and the connection is not closed."""
+    """Return whether a request gets a response and the connection stays open."""
     with socket.create_connection(("127.0.0.1", port), timeout=30) as connection:
         connection.sendall(_QUESTION)
         try:

@@ -1,4 +1,4 @@
-"""The embedded servers answer, retain acknowledged data after a kill, and stop gracefully."""
+"""The embedded servers respond, retain acknowledged data after a kill, and stop gracefully."""
 
 import threading
 from pathlib import Path
@@ -51,7 +51,7 @@ def test_a_killed_postgres_has_every_committed_row(tmp_path: Path) -> None:
 
 def test_postgres_starts_after_a_kill_once_its_leftovers_are_removed(tmp_path: Path) -> None:
     with postgres_process(tmp_path) as server:
-        # It notices only later that its server was killed.
+        # A suspended child notices later that its server was killed.
         late = psutil.Process(server.process.pid).children()[0]
         late.suspend()
         server.process.kill()

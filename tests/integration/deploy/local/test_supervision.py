@@ -1,4 +1,4 @@
-"""supervisord with our configuration, over programs that end when asked to."""
+"""Tests supervisord with our configuration and programs that exit on request."""
 
 import os
 import signal
@@ -45,7 +45,7 @@ def layout(tmp_path: Path) -> Layout:
 
 @pytest.fixture
 def started(layout: Layout) -> Iterator[Callable[..., Supervisor]]:
-    """Start a supervisor with some programs, all of which it has to start."""
+    """Start a supervisor with some programs, and check that every program starts."""
     supervisor = Supervisor(layout)
 
     def start(*programs: Program) -> Supervisor:
@@ -109,7 +109,7 @@ def test_a_stopped_process_stays_stopped_until_it_is_started(
     started: Callable[..., Supervisor],
 ) -> None:
     supervisor = started(_program("one"))
-    # Until the program itself runs, the signal would reach a copy of supervisord.
+    # Before the program itself runs, the signal would reach a copy of supervisord.
     _until(lambda: _status(supervisor, "one").up_seconds >= 1)
 
     supervisor.stop_process("one")
@@ -168,7 +168,7 @@ def test_nothing_is_left_when_the_supervisor_is_killed(
 ) -> None:
     supervisor = started(_program("one", tied(*_SLEEP)))
     process = _status(supervisor, "one").pid
-    # Before that the process is not tied yet: a copy of supervisord, then setpriv.
+    # Before that, the process is not tied yet: it is a copy of supervisord, then setpriv.
     _until(lambda: psutil.Process(process).cmdline() == list(_SLEEP))
     supervisor_pid = supervisor.pid()
     assert supervisor_pid is not None

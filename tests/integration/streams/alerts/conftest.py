@@ -1,4 +1,4 @@
-"""A fresh Kafka for each test, rules on it, and workers of the stage."""
+"""Fixtures: Kafka for each test, alerts, and workers of the alerts stage."""
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -29,7 +29,7 @@ def needed_topics() -> tuple[Topic, ...]:
 
 @pytest.fixture
 def start_alerts(kafka_topics: KafkaSettings, tmp_path: Path) -> Iterator[StartAlerts]:
-    """Start workers of the alerts stage; they are ended with the test."""
+    """Start workers of the alerts stage. They stop at the end of the test."""
     started: list[ChildProcess] = []
 
     def start(**settings: str) -> ChildProcess:

@@ -1,4 +1,4 @@
-"""The alerts stage on a real Kafka."""
+"""The alerts stage with a real Kafka."""
 
 import itertools
 import statistics
@@ -65,7 +65,7 @@ def test_rules_trigger_once_in_a_cooldown_and_the_same_again_on_a_replay(
     stranger = seen_at(present_ms, "ZZ9", 24)
     worker = start_alerts()
     world.spoil(b"{")
-    # Always the same key: all of these are of one camera, and so in order.
+    # All these records are of one camera, so they have the same key and stay in order.
     world.see(first, held, other, stranger, late)
     triggers = world.await_triggers(3)
     wait_until("everything is processed", lambda: _is_processed(world))
@@ -80,7 +80,7 @@ def test_rules_trigger_once_in_a_cooldown_and_the_same_again_on_a_replay(
     start_alerts()
     again = world.await_triggers(5)[3:]
     wait_until("everything is processed", lambda: _is_processed(world))
-    # Byte by byte as the first time: the table has outlived the worker.
+    # The triggers are identical to the first ones, because the table survived the kill.
     assert again == [triggers[2], triggers[0]]
     assert len(world.triggers()) == 5
 
@@ -94,7 +94,7 @@ def test_changes_of_a_rule_take_effect_within_a_second(
     def does_trigger() -> bool:
         seen = seen_at(now_ms(), "AB1", next(numbers) * 8)
         world.see(seen)
-        # Once the other rule has triggered and nothing is in flight, this one has or never will.
+        # Once the other alert has triggered and nothing is in flight, this alert never will.
         world.await_triggered_for([seen])
         wait_until("everything is processed", lambda: _is_processed(world))
         triggered = {each.alert.alert_id for each in world.triggers() if each.recognition == seen}
@@ -102,7 +102,7 @@ def test_changes_of_a_rule_take_effect_within_a_second(
         return rule.alert_id in triggered
 
     def seconds_until(expected: bool) -> float:
-        """Time from now to the last pass for which the rule was not yet in effect."""
+        """Return the time from now to the last pass for which the change was not yet in effect."""
         begin = sent = time.monotonic()
         while does_trigger() is not expected:
             assert sent < begin + 30
@@ -120,7 +120,7 @@ def test_changes_of_a_rule_take_effect_within_a_second(
         seconds.append(seconds_until(expected=True))
     world.delete(rule)
     seconds.append(seconds_until(expected=False))
-    # Not the largest: a stalled machine is no slow rule.
+    # The median, because a stalled machine is not a slow alert.
     assert statistics.median(seconds) < _PROMISED_SECONDS
 
 
@@ -129,7 +129,7 @@ def test_changes_of_a_rule_take_effect_within_a_second(
 def test_killed_again_and_again_nothing_is_lost_and_no_cooldown_is_broken(
     start_alerts: StartAlerts, world: World
 ) -> None:
-    """Alerts of several cooldowns under load, the worker killed with -9 every second or so."""
+    """Alerts with several cooldowns under load, while the worker is killed about every second."""
     start_ms = now_ms() - 60 * _MINUTE_MS
     rules = [
         alert(1, cooldown_minutes=0),
@@ -185,7 +185,7 @@ def test_early_alerts_are_confirmed_corrected_and_withdrawn_and_outlive_a_crash(
     everything = alert(4, cooldown_minutes=0)
     world.put(held, free, other, everything)
     worker = start_alerts()
-    # Only new passes trigger early: the worker must be running.
+    # Only new passes trigger early, so the worker must be running.
     there = seen_at(now_ms(), "ZZ9")
     world.see(there)
     world.await_triggered_for([there])
@@ -198,7 +198,7 @@ def test_early_alerts_are_confirmed_corrected_and_withdrawn_and_outlive_a_crash(
     ]
 
     worker.kill()
-    # It is another plate, and the provisional recognition is repeated.
+    # The pass ends with another plate, and the provisional recognition is repeated.
     end = _end(first, "AB2")
     world.see(end)
     world.report_provisional(first)
@@ -217,7 +217,7 @@ def test_early_alerts_are_confirmed_corrected_and_withdrawn_and_outlive_a_crash(
     assert len({triggers[held.alert_id, phase].id for phase in _SUPPRESSING}) == 1
     assert len({triggers[free.alert_id, phase].id for phase in _FREE}) == 1
 
-    # The misread plate is free again. Of two concurrent passes one is confirmed, one withdrawn.
+    # The misread plate is free again. Of two concurrent passes, one is confirmed, one withdrawn.
     second, third = _early(2, "AB1"), _early(3, "AB1")
     world.report_provisional(second, third)
     world.await_triggered_for([second.recognition])
@@ -236,7 +236,7 @@ def test_early_alerts_are_confirmed_corrected_and_withdrawn_and_outlive_a_crash(
 def _check_resolved_by_another(
     world: World, rule: AlertConfig, early: ProvisionalRecognition, passed: Recognition
 ) -> None:
-    """A second track of a vehicle: its resolution names the existing recognition."""
+    """Check a vehicle's second track, whose resolution names the existing recognition."""
     world.report_provisional(early)
     key = (rule.alert_id, TriggerPhase.EARLY)
     wait_until("it triggers", lambda: key in _triggers_of(world, early))
@@ -300,7 +300,7 @@ def _await_more(world: World, count: int, done: threading.Event) -> None:
 
 
 def _check_cooldown(times_ms: list[int], count: int) -> None:
-    """No trigger within a cooldown of another, and no longer span without one."""
+    """Check that triggers are at least a cooldown apart, but not much longer."""
     gaps = [later - earlier for earlier, later in itertools.pairwise(times_ms)]
     assert min(gaps) >= _MINUTE_MS
     assert max(gaps) <= 2 * _MINUTE_MS + 20_000

@@ -1,4 +1,4 @@
-"""Inputs and outputs of the alerts stage: rules and recognitions, triggers."""
+"""Inputs and outputs of the alerts stage: alerts, recognitions and triggers."""
 
 from collections.abc import Iterable
 from uuid import UUID
@@ -46,20 +46,20 @@ class World:
         self._recognitions.send(value)
 
     def triggers(self) -> list[AlertTrigger]:
-        """Return all alerts so far, repeats included."""
+        """Return all triggers so far, including repeats."""
         return [decode(AlertTrigger, value) for value in self._alerts.poll()]
 
     def triggers_from(self, known: int) -> list[AlertTrigger]:
-        """Return the alerts after the first ``known``."""
+        """Return the triggers after the first ``known`` ones."""
         return [decode(AlertTrigger, value) for value in self._alerts.poll()[known:]]
 
     def await_triggers(self, count: int, seconds: float = 60) -> list[AlertTrigger]:
-        """Return all triggers once there are ``count``."""
+        """Return all triggers once there are at least ``count``."""
         wait_until(f"{count} alerts", lambda: len(self.triggers()) >= count, seconds)
         return self.triggers()
 
     def await_triggered_for(self, wanted: Iterable[Recognition]) -> list[AlertTrigger]:
-        """Return all alerts once each of these recognitions has one."""
+        """Return all triggers once each of these recognitions has a trigger."""
         ids = {each.id for each in wanted}
         wait_until("alerts for all", lambda: ids <= self.triggered_for())
         return self.triggers()
@@ -78,7 +78,7 @@ class World:
 def seen_at(
     captured_ms: int, plate: str, number: int = 0, *, camera_id: UUID | None = None
 ) -> Recognition:
-    """Return a recognition of a plate; equal arguments give equal ones."""
+    """Return a recognition of a plate. Equal arguments give equal recognitions."""
     made = recognition(number, captured_ms=captured_ms)
     camera = camera_id or made.camera_id
     return msgspec.structs.replace(

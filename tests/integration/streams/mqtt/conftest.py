@@ -1,4 +1,4 @@
-"""The MQTT stage on a real Kafka and a real broker."""
+"""Fixtures: the MQTT stage with a real Kafka and a real broker."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -28,7 +28,7 @@ def needed_topics() -> tuple[Topic, ...]:
 def pipeline(
     kafka_topics: KafkaSettings, mosquitto: ServerProcess, tmp_path: Path
 ) -> Iterator[Pipeline]:
-    """A fresh Kafka, a fresh broker, and the stage between them, not started yet."""
+    """A new Kafka, a new broker, and the MQTT stage between them, which has not been started."""
     opened = Pipeline(kafka_topics, mosquitto, tmp_path)
     yield opened
     opened.close()

@@ -1,4 +1,4 @@
-"""Inputs and outputs of the stage: events into Kafka, messages out of the broker."""
+"""Inputs and outputs of the MQTT stage: events in Kafka, messages from the broker."""
 
 import json
 from collections.abc import Sequence
@@ -20,7 +20,7 @@ from tests.waiting import wait_until
 
 
 class Pipeline:
-    """The stage with its own topics and broker."""
+    """The MQTT stage with separate topics and a separate broker."""
 
     def __init__(self, kafka: KafkaSettings, broker: ServerProcess, folder: Path) -> None:
         self.kafka = kafka
@@ -30,7 +30,7 @@ class Pipeline:
         self._stages: list[ChildProcess] = []
 
     def start(self, **settings: str) -> ChildProcess:
-        """Start a worker of the stage; return once it runs and the broker knows of it."""
+        """Start a worker of the stage, and return once the worker is connected to the broker."""
         process = self.begin(**settings)
         wait_until(
             "the stage has begun", lambda: "mqtt_cameras_announced" in process.log.read_text()
@@ -110,10 +110,10 @@ def discovery(number: int = 0) -> str:
 
 
 def events(listener: Listener, what: str, number: int = 0) -> list[dict[str, Any]]:
-    """Return the events that came under a camera's topic."""
+    """Return the events published under a camera's topic."""
     return [json.loads(payload) for payload in listener.payloads(topic(what, number))]
 
 
 def just_made(start: int, stop: int) -> list[Recognition]:
-    """Return recognitions with these numbers, of this moment."""
+    """Return current recognitions with these numbers."""
     return [recognition(number, captured_ms=now_ms() + number) for number in range(start, stop)]

@@ -1,4 +1,4 @@
-"""Connections to a real broker: TLS, passwords, access rules, the last will."""
+"""Connections to a real broker: TLS, passwords, access rules and the last will."""
 
 import asyncio
 from collections.abc import Callable, Iterator
@@ -25,7 +25,7 @@ THERE = "platestream/status"
 
 @pytest.fixture
 def encrypted(tmp_path: Path) -> Iterator[ServerProcess]:
-    """A broker that speaks TLS."""
+    """A broker that uses TLS."""
     names = [x509.IPAddress(ip_address("127.0.0.1"))]
     certificate = certificate_in(tmp_path, names=names)
     with mosquitto_process(tmp_path, certificate=certificate) as process:
@@ -90,7 +90,7 @@ async def test_the_last_will_is_published_and_corrected(
         monkeypatch.setattr("streams.mqtt.broker._OWN_NUMBER", "second")
         second = await _broker(mosquitto).open()
         await second.report_online()
-        # Closed without a DISCONNECT, as by a crash: the broker publishes the will.
+        # The connection closes without DISCONNECT, as in a crash, so the broker publishes the will.
         await first.close()
         wanted = [b"online", b"online", b"offline", b"online"]
         await _until(lambda: listener.payloads(THERE) == wanted)
@@ -99,7 +99,7 @@ async def test_the_last_will_is_published_and_corrected(
 
 
 async def _until(condition: Callable[[], bool]) -> None:
-    # The connections live on this loop.
+    # The connections belong to this event loop.
     await asyncio.to_thread(wait_until, "the broker published it", condition, 10)
 
 

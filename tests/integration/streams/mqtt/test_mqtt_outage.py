@@ -1,4 +1,4 @@
-"""The broker dies and freezes under load, and the stage is killed: nothing is lost."""
+"""Nothing is lost if the broker dies and freezes under load, and the stage is killed."""
 
 from collections import defaultdict
 from typing import Any
@@ -49,7 +49,7 @@ def test_a_broker_that_dies_and_freezes_and_a_killed_stage_lose_nothing(pipeline
     )
     pipeline.broker.start()
     with Listener(port_of(pipeline.broker)) as after:
-        # A broker that was killed has lost its retained messages; they are sent again.
+        # A killed broker loses its retained messages, so they are sent again.
         wait_until("the state is retained", lambda: after.latest(topic("state")) == b"online")
         wait_until("the new one is there", lambda: after.latest(topic("state", 2)) == b"online")
         by_id = {event["id"]: event["event"] for event in events(after, "camera", 2)}

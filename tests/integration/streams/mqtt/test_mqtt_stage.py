@@ -1,4 +1,4 @@
-"""Events reach a real broker, and Home Assistant would discover the cameras."""
+"""Events reach a real broker, and Home Assistant can discover the cameras."""
 
 import json
 from urllib.error import HTTPError
@@ -31,7 +31,7 @@ def partition_count() -> int:
 
 
 def test_events_and_cameras_come_and_go(pipeline: Pipeline) -> None:
-    # From before MQTT was enabled: not published.
+    # A recognition from before MQTT was enabled is not published.
     old = recognition(0)
     pipeline.recognized([old])
     pipeline.status(CameraState.ONLINE)
@@ -67,7 +67,7 @@ def test_two_workers_share_the_publishing(pipeline: Pipeline) -> None:
         )
         assert (connected, pipeline.log().count("mqtt_connected")) == (2, 2)
         assert "mqtt_unavailable" not in pipeline.log()
-        # Repeats are allowed; if both published everything, each would arrive twice.
+        # Repeats are allowed. If both workers published everything, each event would arrive twice.
         assert len(_recognitions(listener)) < 2 * len(made)
 
         first.kill()
@@ -108,7 +108,7 @@ def test_the_url_of_an_image_follows_its_recognition(
         (url,) = listener.payloads(topic("image-url"))
         with urlopen(url.decode(), timeout=10) as answer:
             assert (answer.read(), answer.headers["Content-Type"]) == (b"the crop", "image/jpeg")
-        # An erased image is unavailable to holders of its URL, and the broker retains none.
+        # An erased image is not available at its URL, and the broker does not retain the image.
         bucket.remove(str(seen.crop_key))
         with pytest.raises(HTTPError, match="404"):
             urlopen(url.decode(), timeout=10)
@@ -147,7 +147,7 @@ def _announced(pipeline: Pipeline, listener: Listener) -> None:
     assert parts["alert"]["state_topic"] == parts["alert_trigger"]["topic"] == topic("alert")
     pipeline.camera(name="Main gate", revision=2)
     wait_until("the name changed", lambda: b"Main gate" in (listener.latest(discovery()) or b""))
-    # The broker sends both to later subscribers.
+    # The broker sends both messages to later subscribers.
     with Listener(port_of(pipeline.broker)) as late:
         wait_until("retained messages arrive", lambda: late.latest(topic("state")) == b"online")
         assert {heard.topic for heard in late.heard if heard.retained} >= {

@@ -1,4 +1,4 @@
-"""Cameras that send frames to the stage, and the stage's results."""
+"""Cameras that send frames to the recognition stage, and the results of the stage."""
 
 import time
 from collections.abc import Callable, Sequence
@@ -46,7 +46,7 @@ class Cameras:
         deleted: bool = False,
         is_in_time: bool = False,
     ) -> None:
-        """Send one frame, or a record without an image; ``is_in_time``: when it was captured."""
+        """Send a frame or a record without an image. ``is_in_time``: as if sent when captured."""
         meta = FrameMeta(
             kind=kind,
             camera_id=camera_id,
@@ -66,7 +66,7 @@ class Cameras:
         *,
         written_ms: int | None = None,
     ) -> None:
-        """Send any record, as if it had been written at that time."""
+        """Send any record, as if written at this time."""
         headers = [] if header is None else [(FRAME_META_HEADER, header)]
         key = str(camera_id).encode()
         self._producer.send(
@@ -85,7 +85,7 @@ class Cameras:
         camera_id: UUID | None = None,
         is_in_time: bool = False,
     ) -> UUID:
-        """Send a vehicle that crosses the frame, without the tick that ends its track."""
+        """Send frames of a vehicle that crosses the view, without the tick that ends its track."""
         camera_id = camera_id or uuid4()
         for number in range(frames):
             captured_ms = start_ms + FRAME_MS * number
@@ -97,7 +97,7 @@ class Cameras:
 
 
 def draw(plates: Sequence[str], *, frames: int) -> None:
-    """Draw in advance what :meth:`Cameras.drive_past` sends for these plates."""
+    """Draw the images that :meth:`Cameras.drive_past` sends for these plates, in advance."""
     for plate in plates:
         for number in range(frames):
             _picture(plate, number)
@@ -109,10 +109,10 @@ def _picture(plate: str, number: int) -> bytes:
 
 
 class Outcome:
-    """Everything that the stage published, in order."""
+    """All records that the stage published, in order."""
 
     def __init__(self, kafka: KafkaSettings, logs: Path, *, from_now_on: bool = False) -> None:
-        """``from_now_on``: without earlier results."""
+        """``from_now_on``: ignore earlier results."""
         self._logs = logs
         self._topics: dict[str, Topic] = {
             topic_name(kafka, topic): topic
@@ -137,21 +137,21 @@ class Outcome:
         self.dead_letters: list[DeadLetter] = []
 
     def until(self, what: str, condition: Callable[[], bool], seconds: float = 60) -> None:
-        """Read until the condition holds; fail on a timeout."""
+        """Read until the condition holds, and fail after a timeout."""
         deadline = time.monotonic() + seconds
         while not condition():
             assert time.monotonic() < deadline, f"not within {seconds} s: {what}; {self}"
             self._read()
 
     def counted(self, name: str) -> int:
-        """Return what was counted under a name in all minutes."""
+        """Return the sum of a counter over all minutes."""
         return sum(getattr(minute.counts, name) for minute in self.minutes)
 
     def plates(self) -> list[str]:
         return [recognition.plate for recognition in self.recognitions]
 
     def __str__(self) -> str:
-        """Return the numbers of results, and the workers' logs."""
+        """Return the numbers of results, and the logs of the workers."""
         return (
             f"{len(self.readings)} readings, plates {self.plates()}, "
             f"{len(self.dead_letters)} dead letters\n"

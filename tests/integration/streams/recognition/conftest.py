@@ -1,4 +1,4 @@
-"""A fresh Kafka and bucket for each test, and workers of the stage on them."""
+"""Fixtures: Kafka and a bucket for each test, and workers of the recognition stage."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -25,7 +25,7 @@ from tests.services.s3 import fresh_bucket
 
 StartStage = Callable[..., ChildProcess]
 
-# Frames wait for workers that are killed and restarted, on a machine that may be busy.
+# Frames wait for workers that are killed and restarted, and the machine may be busy.
 _SETTINGS = {
     "recognition_workers": "1",
     "streams.runtime.app.SESSION_TIMEOUT_SECONDS": "6",
@@ -63,7 +63,7 @@ def _stage(
 def start_stage(
     kafka_topics: KafkaSettings, s3_settings: S3Settings, tmp_path: Path
 ) -> Iterator[StartStage]:
-    """Start workers of the recognition stage; they are ended with the test."""
+    """Start workers of the recognition stage. They stop at the end of the test."""
     started: list[ChildProcess] = []
 
     def start(worker: str = "one", **settings: str) -> ChildProcess:
@@ -79,7 +79,7 @@ def start_stage(
 
 @dataclass(frozen=True)
 class RunningStage:
-    """A worker that the tests of a module share, each with separate cameras."""
+    """A worker that the tests of a module share. Each test has separate cameras."""
 
     kafka: KafkaSettings
     s3: S3Settings
@@ -92,7 +92,7 @@ def running_stage(
     s3_server: S3Settings,
     tmp_path_factory: pytest.TempPathFactory,
 ) -> Iterator[RunningStage]:
-    """One worker of the recognition stage: it starts and loads its models once."""
+    """A worker of the recognition stage that starts and loads its models once per module."""
     folder, s3 = tmp_path_factory.mktemp("stage"), fresh_bucket(s3_server)
     options = {
         "recognition_workers": "2",
@@ -104,7 +104,7 @@ def running_stage(
 
 @pytest.fixture
 def own_cameras(running_stage: RunningStage) -> Iterator[Cameras]:
-    """Sends frames to the module's worker."""
+    """Cameras that send frames to the module's worker."""
     cameras = Cameras(running_stage.kafka)
     yield cameras
     cameras.close()
@@ -112,7 +112,7 @@ def own_cameras(running_stage: RunningStage) -> Iterator[Cameras]:
 
 @pytest.fixture
 def own_outcome(running_stage: RunningStage) -> Iterator[Outcome]:
-    """Results of the module's worker during a test."""
+    """The results of the module's worker during a test."""
     outcome = Outcome(running_stage.kafka, running_stage.logs, from_now_on=True)
     yield outcome
     outcome.close()

@@ -1,4 +1,4 @@
-"""Images of drawn cars with drawn plates, for the engine and the stage to read."""
+"""Images of drawn cars with drawn plates, for the engine and the recognition stage."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ from tools.synthetic.plates import plate_with_text
 
 WIDTH_PX, HEIGHT_PX = 1280, 720
 PLATES = ("SH350AZ", "VB221VX", "TL708LV", "SF356JW", "TX526YE", "VG380ZR")
-"""Numbers that an Italian layout can have; none is a real plate."""
+"""Plate texts that the Italian layout allows; none is a real plate."""
 
 _ROAD = (110, 110, 110)
 _PAINT = (45, 40, 40)
@@ -25,7 +25,7 @@ _PLATE_WIDTH_PX = 140
 
 @dataclass(frozen=True)
 class Parked:
-    """A car with its plate, by the middle of the plate in pixels."""
+    """A car with its plate, and the plate's centre in pixels."""
 
     plate: str
     x_px: int = 640
@@ -63,7 +63,7 @@ def _draw_car(image: BgrImage, car: Parked) -> None:
 
 @cache
 def plate_image(text: str) -> BgrImage:
-    """Return an Italian plate as it is on a car of these scenes."""
+    """Return an Italian plate as on a car of these scenes."""
     drawn = plate_with_text(BY_CODE["it"], text, np.random.default_rng(1)).image
     height = round(drawn.shape[0] * _PLATE_WIDTH_PX / drawn.shape[1])
     small = cv2.resize(drawn, (_PLATE_WIDTH_PX, height), interpolation=cv2.INTER_AREA)

@@ -1,4 +1,4 @@
-"""A frame that is fetched again from Kafka, also while that is unavailable."""
+"""Frames that are fetched again from Kafka, also while Kafka is unavailable."""
 
 import socket
 import threading
@@ -23,7 +23,7 @@ _FIRST = FrameReference(partition=0, offset=0)
 
 @pytest.fixture
 def silent_server() -> Iterator[int]:
-    """The port of a server that accepts connections and never answers, like a frozen one."""
+    """The port of a server that accepts connections and never responds, like a frozen server."""
     with socket.create_server(("127.0.0.1", 0)) as server:
         yield server.getsockname()[1]
 
@@ -54,7 +54,7 @@ async def test_without_kafka_a_fetch_fails_at_once_and_leaves_no_thread() -> Non
         with pytest.raises(TransientError):
             await _store_at(port).jpeg(_FIRST)
     assert time.monotonic() - began < 5
-    # Those of asyncio's own executor stay.
+    # The threads of asyncio's own executor remain.
     new = [thread.name for thread in threading.enumerate() if thread not in before]
     assert [name for name in new if not name.startswith("asyncio")] == []
 

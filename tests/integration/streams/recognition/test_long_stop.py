@@ -1,6 +1,6 @@
-"""The recognition stage after minutes of downtime, while two cameras went on sending.
+"""The recognition stage after minutes of downtime, while two cameras keep sending.
 
-Takes as long as reading all that takes: ``OUTAGE_SECONDS=300 make fault`` (see docs/operations.md).
+``OUTAGE_SECONDS=300 make fault`` takes as long as reading the backlog (see docs/operations.md).
 """
 
 import os
@@ -44,7 +44,7 @@ def picture(plate: str | None, number: int) -> bytes:
 
 
 def send_frame(cameras: Cameras, camera: UUID, begin_ms: int, number: int) -> None:
-    """Send a camera's frame: five a second, with a vehicle every ten seconds."""
+    """Send a camera's frame. There are five per second, with a vehicle every ten seconds."""
     turn, since_ms = divmod(number * FRAME_MS, _PASS_EVERY_MS)
     of_pass = since_ms // FRAME_MS
     plate = PLATES[turn % len(PLATES)] if of_pass < _PASS_FRAMES else None
@@ -54,7 +54,7 @@ def send_frame(cameras: Cameras, camera: UUID, begin_ms: int, number: int) -> No
 
 @contextmanager
 def going_on(cameras: Cameras, of: list[UUID], begin_ms: int, first: int) -> Iterator[None]:
-    """Send on in time, from one frame's number on."""
+    """Keep sending on time, starting with this frame number."""
     is_over = threading.Event()
 
     def send() -> None:
@@ -121,7 +121,7 @@ def test_after_minutes_each_pass_comes_out_once(
     ]
     assert max(fresh) <= _FRESH_MS
     looked_at = sum(not r.stale for r in outcome.readings)
-    # To be seen with pytest -s.
+    # Visible with pytest -s.
     sys.stdout.write(
         f"{turns} passes of each of two cameras; "
         f"fresh frames {max(fresh) / 1000:.1f} s late at most, "

@@ -1,4 +1,4 @@
-"""The recognition stage on a real Kafka and S3."""
+"""The recognition stage with a real Kafka and a real S3."""
 
 from pathlib import Path
 from uuid import uuid4
@@ -87,7 +87,7 @@ def test_a_pass_that_is_in_view_when_its_camera_goes_comes_out_at_once(
     own_outcome.until("the recognition", lambda: bool(own_outcome.recognitions))
     assert own_outcome.plates() == [PLATES[2]]
     assert own_outcome.readings[-1].kind is FrameKind.END
-    # And once: the next vehicle of a camera that returns is another.
+    # The plate is reported once: after the end of a track, the camera starts a new one.
     own_cameras.tick(camera, start_ms + 9000)
     own_outcome.until("the tick", lambda: own_outcome.readings[-1].captured_ms == start_ms + 9000)
     assert own_outcome.plates() == [PLATES[2]]
@@ -203,7 +203,7 @@ def test_fresh_frames_go_first_and_what_a_kill_cuts_off_is_read_late(
             is_in_time=True,
         )
     fresh_ms = now_ms()
-    # The end of the last one is seen by both lanes.
+    # Both lanes process the end of the last vehicle.
     cameras.drive_past(PLATES[5], frames=11, start_ms=fresh_ms, camera_id=camera, is_in_time=True)
     cameras.tick(camera, fresh_ms + 6000, is_in_time=True)
     first.resume()

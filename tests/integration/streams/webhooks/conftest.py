@@ -1,4 +1,4 @@
-"""The webhooks stage on a real Kafka, and receivers for it."""
+"""Fixtures: the webhooks stage with a real Kafka, and receivers."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -49,7 +49,7 @@ def receiver() -> Iterator[Receiver]:
 
 @pytest.fixture
 def pipeline(kafka_topics: KafkaSettings, tmp_path: Path) -> Iterator[Pipeline]:
-    """A fresh Kafka and the stage on it, not started yet."""
+    """A new Kafka, and the webhooks stage, which has not been started."""
     opened = Pipeline(kafka_topics, tmp_path)
     yield opened
     opened.close()

@@ -1,4 +1,4 @@
-"""Inputs and outputs of the stage: webhooks and events in, attempts out."""
+"""Inputs and outputs of the webhooks stage: webhooks and events in, attempts out."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -30,7 +30,7 @@ _KEY = Fernet.generate_key().decode()
 
 
 class Pipeline:
-    """The stage with its own topics, a feeder and readers."""
+    """The webhooks stage with separate topics, a feeder and readers."""
 
     def __init__(self, kafka: KafkaSettings, folder: Path) -> None:
         self.kafka = kafka
@@ -57,7 +57,7 @@ class Pipeline:
         return process
 
     def webhook(self, url: str, *, events: tuple[EventName, ...] = (), **more: object) -> UUID:
-        """Configure a webhook of the owner and return its id."""
+        """Configure a webhook of the account, and return its ID."""
         config = WebhookConfig(
             webhook_id=uuid4(),
             owner_id=OWNER,
@@ -92,7 +92,7 @@ class Pipeline:
         return [decode(DeliveryAttempt, value) for value in self.values(ATTEMPTS)]
 
     def deliveries(self) -> int:
-        """Return how many deliveries there were so far."""
+        """Return the number of deliveries so far."""
         return len(self.values(DELIVERIES))
 
     def status(self, webhook_id: UUID) -> WebhookStatus | None:

@@ -1,4 +1,4 @@
-"""Notification services over real HTTP: what arrives, and how failures are handled."""
+"""Notification services over real HTTP: what they receive, and how failures are handled."""
 
 import asyncio
 import time

@@ -1,4 +1,4 @@
-"""The receiver's guide is correct: its code verifies the service's signatures."""
+"""Tests the guide for receivers: its code verifies the service's signatures."""
 
 import hashlib
 import hmac
@@ -72,7 +72,7 @@ def _php(folder: Path, call: tuple[str, str, str]) -> list[str]:
 
 Runner = Callable[[Path, tuple[str, str, str]], list[str]]
 RUNNERS: dict[str, Runner] = {"python": _python, "javascript": _node, "go": _go, "php": _php}
-# The end of the test run reports which languages the machine lacks.
+# The end of the test run reports the languages that the machine lacks.
 PRESENT = [name for name in RUNNERS if is_present(name)]
 
 

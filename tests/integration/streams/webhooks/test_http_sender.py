@@ -1,4 +1,4 @@
-"""The sender against faulty receivers, and addresses that are denied."""
+"""The sender with faulty receivers, and with denied addresses."""
 
 import asyncio
 import socket
@@ -30,7 +30,7 @@ NOWHERE = OutboundRules()
 
 
 class ScriptedResolver(AbstractResolver):
-    """Gives the next of its answers each time, like a rebound DNS name."""
+    """Returns the next response at each look-up, like a rebound DNS name."""
 
     def __init__(self, *answers: str) -> None:
         self._answers = list(answers)
@@ -54,7 +54,7 @@ class ScriptedResolver(AbstractResolver):
         ]
 
     async def close(self) -> None:
-        """Nothing to close."""
+        """Do nothing, because there is nothing to close."""
 
 
 async def _send(
@@ -239,7 +239,7 @@ async def test_one_bad_address_of_several_is_not_the_end(addresses: str, kind: S
 
 
 async def test_a_name_that_is_rebound_gains_nothing(receiver: Receiver) -> None:
-    """The first answer is public (with no listener), all later ones are this machine."""
+    """The first address is public and has no listener; all later ones are this machine."""
     resolver = ScriptedResolver("192.0.2.1", "127.0.0.1")
     rules = OutboundRules(parse_networks("192.0.2.0/24"))
     sender = HttpSender(rules, timeout_seconds=0.5, resolver=resolver)
@@ -247,7 +247,7 @@ async def test_a_name_that_is_rebound_gains_nothing(receiver: Receiver) -> None:
     kinds = []
     for _ in range(2):
         kinds.append((await sender.post(request)).kind)
-        # Otherwise the first answer would be cached for ten seconds.
+        # Otherwise, the first address would be cached for ten seconds.
         connector = sender._opened().connector
         assert isinstance(connector, aiohttp.TCPConnector)
         connector.clear_dns_cache()

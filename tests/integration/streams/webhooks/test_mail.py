@@ -1,4 +1,4 @@
-"""Email of alerts through a real SMTP server."""
+"""Alert emails through a real SMTP server."""
 
 import asyncio
 import ssl
@@ -160,7 +160,7 @@ def test_a_server_whose_certificate_is_trusted_gets_the_email(
     tmp_path: Path, encryption: str
 ) -> None:
     authority = Authority.make(tmp_path)
-    # The loop that the stage runs on, which has its own TLS implementation.
+    # The stage uses this event loop, which has its own TLS implementation.
     runner = asyncio.Runner(loop_factory=uvloop.new_event_loop)
     with MailServer(authority.server, is_tls_at_once=encryption == "tls") as server, runner:
         trusting = _sender(server, smtp_encryption=encryption, smtp_ca_file=str(authority.ca_file))
@@ -186,7 +186,7 @@ async def test_the_sender_logs_in(tmp_path: Path) -> None:
             for number, (user, password) in enumerate([login, ("gate", "no"), ("", "")])
         ]
 
-    # A fault on our side may be fixed while retries last.
+    # A fault on our side can be fixed before the last retry.
     assert [(one.kind, one.status) for one in kinds] == [
         (SendKind.ACCEPTED, 250),
         (SendKind.FAILED, 535),

@@ -1,4 +1,4 @@
-"""Events through the stage to a real receiver, and the state after a kill."""
+"""Events through the webhooks stage to a real receiver, and the state after a kill."""
 
 import json
 from collections import Counter
@@ -57,7 +57,7 @@ def test_nothing_is_forgotten_when_the_stage_is_killed(
     pipeline.webhook(receiver.url())
     first = pipeline.start(webhook_retry_seconds="1,1,1,1,1,1,1,1")
     pipeline.recognized(*recognitions(range(20)))
-    # Some may have been tried twice by then.
+    # Some deliveries may have been attempted twice by then.
     wait_until("first attempts", lambda: len({body["id"] for body in receiver.bodies()}) == 20)
     first.kill()
     receiver.answer("/ok", "/ok")
