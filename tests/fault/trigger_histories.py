@@ -42,7 +42,7 @@ class TriggerHistory:
 
     @property
     def standing(self) -> Recognition | None:
-        """The recognition that the trigger stands for, or None if withdrawn or unresolved."""
+        """The recognition that the trigger represents, or None if withdrawn or unresolved."""
         ends = (TriggerPhase.FINAL, TriggerPhase.CONFIRMED, TriggerPhase.CORRECTED)
         return next(
             (self.by_phase[phase].recognition for phase in ends if phase in self.by_phase), None

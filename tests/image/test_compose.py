@@ -30,7 +30,7 @@ ACCOUNT = {"email": "gate@platestream.example", "password": "correct horse batte
 _PAGES = ("api", "ingest", "recognition", "alerts", "webhooks", "sink", "relay")
 _JOBS = {"topics": "topics", "database schema": "database", "search schema": "search"}
 _UNUSED = ("POSTGRES_PASSWORD", "KAFKA_PASSWORD", "MQTT_PASSWORD", "GRAFANA_PASSWORD")
-# Each server of the local stack has one user, who stands for every user in compose.yaml.
+# Each server of the local stack has one user, who replaces every user in compose.yaml.
 _CLICKHOUSE = ("CLICKHOUSE_PASSWORD", "CLICKHOUSE_API_PASSWORD", "CLICKHOUSE_SINK_PASSWORD")
 _S3 = ("S3_ROOT_KEY", "S3_API_KEY", "S3_INGEST_KEY", "S3_READER_KEY", "S3_RECOGNITION_KEY")
 _KAFKA = ("SECURITY_PROTOCOL", "SASL_MECHANISM", "SASL_USERNAME", "SASL_PASSWORD")

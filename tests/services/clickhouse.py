@@ -36,11 +36,11 @@ class ClickHouseAddress:
 
     @property
     def url(self) -> str:
-        """The HTTP address, without user and database."""
+        """The HTTP address, without the user and the database."""
         return f"http://{self.host}:{self.port}"
 
     def settings(self) -> ClickHouseSettings:
-        """The same as a process's settings."""
+        """The settings of a process that uses this server."""
         return ClickHouseSettings(
             clickhouse_url=self.url,
             clickhouse_user=self.user,
@@ -50,7 +50,7 @@ class ClickHouseAddress:
         )
 
     def client(self) -> Client:
-        """Open a blocking client; close it after."""
+        """Open a blocking client, and close the client after the block."""
         return clickhouse_connect.get_client(
             host=self.host,
             port=self.port,
@@ -63,7 +63,7 @@ class ClickHouseAddress:
 
 class _TunedServer(ClickHouseServer):
     def program(self) -> Program:
-        """Return the process, in which tests may change constants."""
+        """Return the server's process, in which a test can change constants."""
         program = super().program()
         module = program.command.index("-m") + 1
         command = python_module("tests.services.tuned", *program.command[module:])
@@ -71,10 +71,10 @@ class _TunedServer(ClickHouseServer):
 
 
 class ClickHouseService(ServerProcess):
-    """An embedded server that a test owns; port and data outlive :meth:`kill` and :meth:`stop`."""
+    """An embedded server that a test owns. :meth:`kill` and :meth:`stop` keep its port and data."""
 
     def __init__(self, directory: Path, **constants: str) -> None:
-        """Set constants by their full names (``deploy.clickhouse.app.QUEUE_SECONDS``)."""
+        """Set constants by their full names, as in ``deploy.clickhouse.app.QUEUE_SECONDS``."""
         (port,) = free_ports(1)
         server = _TunedServer(
             directory=directory / "clickhouse",
@@ -118,7 +118,7 @@ def _given(servers: GivenServers) -> ClickHouseAddress | None:
 
 @pytest.fixture(scope="session")
 def clickhouse_server(services_directory: Path) -> Iterator[ClickHouseAddress]:
-    """Address of the test run's server: the given real one, or the embedded one."""
+    """Address of the test run's server: the given real server, or the embedded one."""
     given = _given(load_settings(GivenServers))
     if given is not None:
         yield given
@@ -129,7 +129,7 @@ def clickhouse_server(services_directory: Path) -> Iterator[ClickHouseAddress]:
 
 @pytest.fixture
 def clickhouse_address(clickhouse_server: ClickHouseAddress) -> ClickHouseAddress:
-    """Address of a fresh, empty database."""
+    """Address of a new, empty database."""
     return create_database(clickhouse_server)
 
 
@@ -144,9 +144,9 @@ def _shared_database(clickhouse_server: ClickHouseAddress) -> ClickHouseAddress:
 
 @pytest.fixture
 def migrated_clickhouse(_shared_database: ClickHouseAddress) -> Iterator[ClickHouseAddress]:
-    """Address of a migrated, empty database, which is emptied after the test.
+    """Address of a migrated database, which is emptied after the test.
 
-    A new one would take seconds of processor time, and more for as long as its tables exist.
+    A new database would take seconds of CPU time, and more while its tables exist.
     """
     yield _shared_database
     client = _shared_database.client()

@@ -1,4 +1,4 @@
-"""Signals to a process with its descendants."""
+"""Signals to a process and its descendants."""
 
 from contextlib import suppress
 from signal import Signals
@@ -14,7 +14,7 @@ def signal_family(pid: int, number: Signals) -> None:
 
 
 def running_below(pid: int, module: str) -> tuple[int, ...]:
-    """Return the descendants of a process that run a Python module (``python -m module``)."""
+    """Return the descendants of a process that run a Python module with ``python -m module``."""
     return tuple(member.pid for member in _family(pid)[1:] if module in _command(member))
 
 

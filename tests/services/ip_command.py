@@ -1,4 +1,4 @@
-"""Debian's ``ip``, which creates networks between processes of this machine. Requires root."""
+"""Runs Debian's ``ip``, which creates networks between processes of this machine. Requires root."""
 
 import subprocess
 
@@ -6,9 +6,9 @@ _SECONDS = 10
 
 
 def ip(*words: str) -> None:
-    """Run ``ip`` with these arguments.
+    """Run the ``ip`` command with arguments.
 
     Raises:
-        subprocess.CalledProcessError: it refused; ``stderr`` says why.
+        subprocess.CalledProcessError: the command failed; ``stderr`` contains the reason.
     """
     subprocess.run(("ip", *words), check=True, capture_output=True, timeout=_SECONDS)

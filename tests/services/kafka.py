@@ -1,4 +1,4 @@
-"""Kafka for tests: one broker per test run, a separate topic prefix for each test."""
+"""Kafka for tests: one broker per test run, and a separate topic prefix for each test."""
 
 import uuid
 from collections.abc import Iterator
@@ -16,7 +16,7 @@ from tests.services.process import ServerProcess
 
 
 def kafka_process(directory: Path) -> ServerProcess:
-    """Return a broker that is not started yet, for a test that kills or freezes it."""
+    """Return a broker that has not been started, for a test that kills or freezes the broker."""
     port, controller_port = free_ports(2)
     server = KafkaServer(directory=directory / "kafka", port=port, controller_port=controller_port)
     return ServerProcess(server, directory / "logs")
@@ -47,19 +47,19 @@ def kafka_bootstrap_servers(services_directory: Path) -> Iterator[str]:
 
 @pytest.fixture(scope="module")
 def partition_count() -> int:
-    """Partitions of each topic: one, unless workers share them in a module."""
+    """Number of partitions of each topic: one, unless the workers of a module share partitions."""
     return 1
 
 
 @pytest.fixture(scope="module")
 def needed_topics() -> tuple[Topic, ...]:
-    """Topics that a test starts with: all of them, unless a module lists those it needs."""
+    """Topics that exist at the start of a test: all topics, unless a module lists its own."""
     return TOPICS
 
 
 @pytest.fixture
 def kafka_settings(kafka_bootstrap_servers: str, partition_count: int) -> KafkaSettings:
-    """Settings of a fresh, empty Kafka without topics."""
+    """Settings with an unused topic prefix; no topics exist yet."""
     return fresh_kafka_settings(kafka_bootstrap_servers, partition_count)
 
 
@@ -67,7 +67,7 @@ def kafka_settings(kafka_bootstrap_servers: str, partition_count: int) -> KafkaS
 def kafka_topics(
     kafka_settings: KafkaSettings, needed_topics: tuple[Topic, ...]
 ) -> Iterator[KafkaSettings]:
-    """Settings of a fresh Kafka with empty topics. They are deleted afterwards."""
+    """Settings with an unused topic prefix and empty topics. The topics are deleted afterwards."""
     create_topics(kafka_settings, needed_topics)
     yield kafka_settings
     delete_topics(kafka_settings)
@@ -77,7 +77,7 @@ def kafka_topics(
 def module_kafka_topics(
     kafka_bootstrap_servers: str, partition_count: int, needed_topics: tuple[Topic, ...]
 ) -> Iterator[KafkaSettings]:
-    """The same for all tests of a module, which then use separate keys."""
+    """Settings with topics for all tests of a module, which must use different keys."""
     settings = fresh_kafka_settings(kafka_bootstrap_servers, partition_count)
     create_topics(settings, needed_topics)
     yield settings
@@ -85,7 +85,7 @@ def module_kafka_topics(
 
 
 def delete_topics(settings: KafkaSettings) -> None:
-    """Delete every topic of a prefix, including those that a stage has created for its tables."""
+    """Delete all topics with a prefix, including those that a stage has created for its tables."""
     admin = open_admin(settings, "tests")
     try:
         prefix = settings.kafka_topic_prefix

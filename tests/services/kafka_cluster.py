@@ -1,4 +1,4 @@
-"""A Kafka of several brokers for a stack, and access to it over a cable that can be cut."""
+"""Kafka with several brokers for a stack, and access over a cable that can be cut."""
 
 import time
 from collections.abc import Sequence
@@ -22,10 +22,10 @@ _SERVERS: Final = "PLATESTREAM_KAFKA_BOOTSTRAP_SERVERS"
 
 @dataclass(frozen=True, kw_only=True)
 class ClusterBroker(KafkaServer):
-    """One of several brokers, each of them a controller too.
+    """One of several brokers. Each broker is also a controller.
 
-    ``link_port`` has a second listener, of the same login, advertised as ``link_host``
-    (empty: there is none). ``peer_ports`` are those of all brokers.
+    ``link_port`` has a second listener with the same login, advertised as ``link_host`` (empty: no
+    second listener). ``peer_ports`` are the ports of all brokers.
     """
 
     number: int
@@ -40,7 +40,7 @@ class ClusterBroker(KafkaServer):
         return (*super().ports(), PortUse(self.link_port, "none"))
 
     def initialise(self) -> None:
-        """Create the user; the first broker waits for all, since it then creates topics."""
+        """Create the user. The first broker waits for the others, since it then creates topics."""
         for port in self.peer_ports if self.number == 1 else ():
             _wait_for(replace(self, port=port))
         super().initialise()
@@ -50,7 +50,7 @@ class ClusterBroker(KafkaServer):
 
     def _write_properties(self, name: str, data: Path) -> Path:
         path = super()._write_properties(name, data)
-        # If a property is set twice, Java uses the last one.
+        # Java uses the last value of a property that is set twice.
         path.write_text("\n".join((path.read_text(), *self._of_the_cluster(), "")))
         return path
 
@@ -102,9 +102,9 @@ def broker_names(count: int) -> tuple[str, ...]:
 
 
 def with_brokers(plan: StackPlan, count: int, cable: Cable | None) -> StackPlan:
-    """Return the plan with ``count`` brokers instead of one; two of three have each record.
+    """Return the plan with ``count`` brokers instead of one. Two of three brokers have each record.
 
-    Over ``cable`` they are reached at :func:`servers_over` too.
+    The brokers can also be reached over ``cable``, at :func:`servers_over`.
     """
     (old,) = (server for server in plan.servers if isinstance(server, KafkaServer))
     controllers = [old.controller_port, *free_ports(count - 1)]
@@ -142,6 +142,6 @@ def link_ports(plan: StackPlan) -> tuple[int, ...]:
 
 
 def over_the_cable(command: Sequence[str], plan: StackPlan, cable: Cable) -> tuple[str, ...]:
-    """Return a process's command, changed to reach Kafka over the cable."""
+    """Return a process's command, changed so that the process reaches Kafka over the cable."""
     servers = ",".join(f"{cable.address}:{port}" for port in link_ports(plan))
     return ("/usr/bin/env", f"{_SERVERS}={servers}", *command)

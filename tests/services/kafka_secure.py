@@ -1,4 +1,4 @@
-"""A Kafka that also listens with TLS and with logins, for clients with credentials."""
+"""Kafka that also listens with TLS and with logins, for clients with credentials."""
 
 import uuid
 from dataclasses import dataclass
@@ -24,9 +24,9 @@ _PARTITIONS = 4
 
 @dataclass(frozen=True, kw_only=True)
 class SecureKafkaServer(KafkaServer):
-    """The embedded broker with more listeners: each of ``listeners`` has its port by its name.
+    """The embedded broker with more listeners. ``listeners`` maps a listener's name to its port.
 
-    ``MUTUAL`` is TLS with a client's certificate; the others are named after their protocol.
+    ``MUTUAL`` is TLS with a client certificate; the other names are protocols.
     """
 
     authority: Authority
@@ -36,8 +36,8 @@ class SecureKafkaServer(KafkaServer):
         return (*super().ports(), *(PortUse(port, "none") for port in self.listeners.values()))
 
     def initialise(self) -> None:
-        """Set the user's password for SCRAM; the one for PLAIN is in the configuration."""
-        # Not when the folder is formatted, unlike on a real server: an administrator does it.
+        """Set the user's SCRAM password. The configuration contains the PLAIN password."""
+        # Formatting the folder does not set the password: on a real server, an administrator does.
         clear = KafkaSettings.model_validate({"kafka_bootstrap_servers": self.bootstrap_servers})
         admin = open_admin(clear, "users")
         for name in _SCRAM_MECHANISMS:
@@ -49,7 +49,7 @@ class SecureKafkaServer(KafkaServer):
 
     def _write_properties(self, name: str, data: Path) -> Path:
         path = super()._write_properties(name, data)
-        # If a property is set twice, Java uses the last one.
+        # Java uses the last value of a property that is set twice.
         path.write_text("\n".join((path.read_text(), *self._security(), "")))
         return path
 
@@ -84,10 +84,10 @@ def _logins(listener: str) -> list[str]:
 
 
 class SecureKafka(ServerProcess):
-    """Such a broker; use it as a context manager."""
+    """A broker of this kind, as a context manager."""
 
     def __init__(self, directory: Path) -> None:
-        """Choose ports, and create an authority in ``directory``."""
+        """Choose ports, and create a certificate authority in ``directory``."""
         directory.mkdir(parents=True, exist_ok=True)
         port, controller_port, *ports = free_ports(6)
         self.authority = Authority.make(directory)
@@ -105,9 +105,9 @@ class SecureKafka(ServerProcess):
         self.plaintext_port = port
 
     def settings(self, listener: str, *, host: str = "127.0.0.1", **more: Any) -> KafkaSettings:
-        """Return the settings of a client of a listener, with a separate topic prefix.
+        """Return the settings of a client for a listener, with a separate topic prefix.
 
-        ``more`` are settings without the prefix ``kafka_``, and win; None removes one.
+        ``more`` are settings without the prefix ``kafka_``. They win, and None removes a setting.
         """
         given: dict[str, Any] = {"security_protocol": "SSL" if listener == "MUTUAL" else listener}
         if not listener.endswith("PLAINTEXT"):

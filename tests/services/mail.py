@@ -47,10 +47,10 @@ def _authenticator(login: tuple[str, str]) -> Callable[..., AuthResult]:
 
 
 class MailServer(RunsForABlock):
-    """A server on its own port. Use as context manager.
+    """An SMTP server on a free port. Use the server as a context manager.
 
-    With ``tls`` it asks for STARTTLS, or speaks TLS from the first byte (``is_tls_at_once``); with
-    ``login`` it takes nothing from anybody else, once STARTTLS protects it.
+    With ``tls``, clients must use STARTTLS, or TLS from the first byte (``is_tls_at_once``). With
+    ``login``, clients must log in after STARTTLS.
     """
 
     def __init__(
@@ -60,7 +60,7 @@ class MailServer(RunsForABlock):
         is_tls_at_once: bool = False,
         login: tuple[str, str] | None = None,
     ) -> None:
-        """Set the options; it listens when entered."""
+        """Set the options. The server listens once the block is entered."""
         self._handler = _Handler()
         (self.port,) = free_ports(1)
         self._tls = tls
@@ -98,11 +98,11 @@ class MailServer(RunsForABlock):
         return self._handler.recipients
 
     def refuse(self, address: str, reply: str) -> None:
-        """Answer ``reply`` to emails for an address."""
+        """Respond with ``reply`` to emails for an address."""
         self._handler.replies[address] = reply
 
     def accept(self, address: str) -> None:
-        """Accept emails for an address again."""
+        """Accept emails for an address again, after :meth:`refuse`."""
         self._handler.replies.pop(address, None)
 
     def _begin(self) -> None:

@@ -25,11 +25,11 @@ _SYSTEM_FOLDERS = "/usr/sbin:/usr/local/sbin"
 
 @dataclass(frozen=True, kw_only=True)
 class MosquittoServer(Server):
-    """A broker that asks for a password; what it retains is in memory only.
+    """A broker that requires a password and stores retained messages only in memory.
 
-    ``certificate``: a file with certificate and key (PEM) with which it speaks TLS. ``rules``: what
-    it lets the stage's user write, one topic filter a line; everything where empty.
-    ``max_packet_bytes``: of the largest packet that it takes.
+    ``certificate``: file with certificate and key (PEM), for TLS. ``rules``: topics that the
+    stage's user can write, one filter per line; empty: all topics. ``max_packet_bytes``: size of
+    the largest accepted packet.
     """
 
     certificate: Path | None = None
@@ -38,7 +38,7 @@ class MosquittoServer(Server):
     name: str = "mosquitto"
 
     def prepare(self) -> None:
-        """Write its configuration and passwords."""
+        """Write the broker's configuration and passwords."""
         super().prepare()
         passwords = self.directory / "passwords"
         passwords.unlink(missing_ok=True)
@@ -57,10 +57,10 @@ class MosquittoServer(Server):
         return Program(name=self.name, command=tied(*command), directory=self.directory.parent)
 
     def check(self) -> None:
-        """Connect.
+        """Check that the broker accepts connections.
 
         Raises:
-            NotReadyError: nothing is listening.
+            NotReadyError: the broker does not accept connections yet.
         """
         check_port(self.port)
 
@@ -87,7 +87,7 @@ def _program(name: str) -> str:
 
 
 def mosquitto_process(directory: Path, **options: Any) -> ServerProcess:
-    """Return a broker that is not started yet, for a test that kills or freezes it."""
+    """Return a broker that has not been started, for a test that kills or freezes the broker."""
     (port,) = free_ports(1)
     server = MosquittoServer(directory=directory / "mosquitto", port=port, **options)
     return ServerProcess(server, directory / "logs")
@@ -95,7 +95,7 @@ def mosquitto_process(directory: Path, **options: Any) -> ServerProcess:
 
 @dataclass(frozen=True)
 class Heard:
-    """A received message. ``retained``: it was retained by the broker."""
+    """A received message. ``retained``: whether the broker had retained the message."""
 
     topic: str
     payload: bytes
@@ -103,14 +103,14 @@ class Heard:
 
 
 class Listener:
-    """Hears everything that a broker passes on. Use as a context manager.
+    """Receives all messages that a broker forwards. Use the listener as a context manager.
 
-    It asks for no acknowledgements (QoS 0): the broker then passes on what it takes before it
-    acknowledges that, so what a broker that is killed had acknowledged is heard.
+    Without acknowledgements (QoS 0), the broker forwards a message before acknowledging it, so the
+    listener receives everything that a killed broker had acknowledged.
     """
 
     def __init__(self, port: int) -> None:
-        """Set the options; it connects when entered."""
+        """Set the options. The listener connects once the block is entered."""
         self._port = port
         self._subscribed = threading.Event()
         self.heard: list[Heard] = []
@@ -123,15 +123,15 @@ class Listener:
         self._client.on_disconnect = lambda *_: self._cut_off.set()
 
     def payloads(self, topic: str) -> list[bytes]:
-        """Return all messages of a topic so far."""
+        """Return all payloads received on a topic so far."""
         return [heard.payload for heard in list(self.heard) if heard.topic == topic]
 
     def latest(self, topic: str) -> bytes | None:
-        """Return the latest message of a topic."""
+        """Return the latest payload received on a topic."""
         return next(reversed(self.payloads(topic)), None)
 
     def wait_until_cut_off(self) -> None:
-        """Wait for all messages that the broker forwarded before it died."""
+        """Wait for all messages that the broker forwarded before it was killed."""
         assert self._cut_off.wait(30), "the broker is still there"
 
     def __enter__(self) -> Self:
@@ -150,7 +150,7 @@ class Listener:
 
 @pytest.fixture
 def mosquitto(tmp_path: Path) -> Iterator[ServerProcess]:
-    """A broker that a test may kill; it starts in a tenth of a second."""
+    """A broker that a test can kill. It starts in a tenth of a second."""
     with mosquitto_process(tmp_path) as process:
         yield process
 

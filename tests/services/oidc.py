@@ -24,7 +24,7 @@ class OidcServer(Server):
 
     @property
     def issuer(self) -> str:
-        """Its URL, which is also its issuer."""
+        """The URL of the provider, which is also the issuer."""
         return f"http://127.0.0.1:{self.port}"
 
     def program(self) -> Program:
@@ -33,10 +33,10 @@ class OidcServer(Server):
         return Program(name=self.name, command=tied(sys.executable, *words), directory=Path.cwd())
 
     def check(self) -> None:
-        """Ask for its description.
+        """Request the provider's discovery document.
 
         Raises:
-            NotReadyError: there is none.
+            NotReadyError: the provider does not return the document yet.
         """
         check_port(self.port)
         try:
@@ -61,7 +61,7 @@ class OidcProvider:
         answer.raise_for_status()
 
     def let_in(self, url: str, subject: str) -> dict[str, str]:
-        """Log in as ``subject``; return the parameters that the browser is sent back with."""
+        """Log in as ``subject``, and return the parameters with which the browser is sent back."""
         answer = httpx.post(url, data={"sub": subject})
         assert answer.status_code == 302, answer.text
         return dict(parse_qsl(urlsplit(answer.headers["location"]).query))

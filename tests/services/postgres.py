@@ -1,4 +1,4 @@
-"""PostgreSQL for tests: one server per test run, a separate database for each test."""
+"""PostgreSQL for tests: one server per test run, and a separate database for each test."""
 
 import uuid
 from collections.abc import Iterator
@@ -23,11 +23,11 @@ from tests.waiting import wait_until
 
 @dataclass(frozen=True, kw_only=True)
 class _UnsyncedPostgres(PostgresServer):
-    """PostgreSQL without fsync: data survives a killed server, but not a lost machine."""
+    """PostgreSQL without fsync: data survives a kill of the server, but not of the machine."""
 
     def prepare(self) -> None:
         super().prepare()
-        # The children of a killed server end soon, and none starts before. (A supervisor retries.)
+        # The children of a killed server end soon, and no server starts before that.
         wait_until("no process of a killed server", self._is_free, 20, poll_seconds=0.05)
 
     def _is_free(self) -> bool:
@@ -36,13 +36,13 @@ class _UnsyncedPostgres(PostgresServer):
 
     def program(self) -> Program:
         program = super().program()
-        # With synchronous_commit=off too, a killed server would lose its last commits.
+        # With synchronous_commit=off, a killed server would also lose its last commits.
         options = ("-c", "fsync=off", "-c", "full_page_writes=off")
         return replace(program, command=(*program.command, *options))
 
 
 def postgres_process(directory: Path) -> ServerProcess:
-    """Return a server that is not started yet, for a test that kills or freezes it."""
+    """Return a server that has not been started, for a test that kills or freezes the server."""
     (port,) = free_ports(1)
     server = _UnsyncedPostgres(
         directory=directory / "postgres", port=port, password="for-tests-only"
@@ -62,7 +62,7 @@ def create_database(server_url: str, *, template: str = "template1") -> Database
 
 @pytest.fixture(scope="session")
 def postgres_url(services_directory: Path) -> Iterator[str]:
-    """Address of the test run's server: a database to connect to, not to write in."""
+    """Address of the test run's server, with a database that tests must not write to."""
     given = load_settings(GivenServers).database_url
     if given is not None:
         yield given.get_secret_value()

@@ -1,4 +1,4 @@
-"""A server of the local stack as a child process that a test can stop, kill and freeze."""
+"""Servers of the local stack as child processes that a test can stop, kill and freeze."""
 
 import os
 import signal
@@ -16,12 +16,12 @@ _READY_SECONDS = 90
 
 
 class ChildProcess:
-    """One program in its own process group. It ends with the test run, however that ends."""
+    """A program in a separate process group. It always ends with the test run."""
 
     def __init__(
         self, program: Program, log: Path, environment: Mapping[str, str] | None = None
     ) -> None:
-        """Set the program; nothing is started. ``environment`` is added to this process's."""
+        """Set the program without starting it. ``environment`` extends this process's own."""
         self.program = program
         self.log = log
         self._environment = {**os.environ, **(environment or {}), **program.environment}
@@ -29,20 +29,20 @@ class ChildProcess:
 
     @property
     def pid(self) -> int:
-        """Process id of the started program, which is also its group's."""
+        """Process ID of the started program, which is also the ID of its process group."""
         return self._started().pid
 
     def is_running(self) -> bool:
-        """Return whether the process is there, frozen or not."""
+        """Return whether the process exists, frozen or not."""
         return self._process is not None and self._process.poll() is None
 
     @property
     def exit_status(self) -> int | None:
-        """How the started program ended (negative: the signal), ``None`` while it runs."""
+        """Exit status of the program (negative: the signal), or ``None`` while it runs."""
         return self._started().poll()
 
     def start(self) -> None:
-        """Start the program; return before it is ready."""
+        """Start the program, and return before it is ready."""
         assert not self.is_running(), f"{self.program.name} is running"
         with self.log.open("ab") as log:
             self._process = subprocess.Popen(
@@ -56,7 +56,7 @@ class ChildProcess:
             )
 
     def stop(self) -> None:
-        """Ask it to stop, as the supervisor does, and wait; fail if it has to be killed."""
+        """Ask the program to stop, as the supervisor does; fail if it has to be killed."""
         if not self.is_running():
             return
         self.resume()
@@ -70,18 +70,18 @@ class ChildProcess:
             self._kill_group()
 
     def kill(self) -> None:
-        """Kill it and its children at once (SIGKILL)."""
+        """Kill the program and its children immediately (SIGKILL)."""
         if self.is_running():
             self._kill_group()
             self._started().wait(10)
 
     def pause(self) -> None:
-        """Freeze it and its children: connections stay, nothing answers (SIGSTOP)."""
-        # Not by the group: PostgreSQL's children are each in a separate one.
+        """Freeze the program and its children: connections stay, nothing responds (SIGSTOP)."""
+        # Not by process group, because each child of PostgreSQL is in a separate group.
         signal_family(self.pid, signal.SIGSTOP)
 
     def resume(self) -> None:
-        """Resume it (SIGCONT)."""
+        """Resume the program and its children (SIGCONT)."""
         signal_family(self.pid, signal.SIGCONT)
 
     def tail(self) -> str:
@@ -99,18 +99,18 @@ class ChildProcess:
 
 
 class ServerProcess:
-    """A server that a test run, or one test, owns. Use it as a context manager."""
+    """A server that a test run, or one test, owns. Use the server as a context manager."""
 
     def __init__(
         self, server: Server, logs: Path, environment: Mapping[str, str] | None = None
     ) -> None:
-        """Take the server; its data folder is made at the first start."""
+        """Take the server. Its data folder is created at the first start."""
         self.server = server
         logs.mkdir(parents=True, exist_ok=True)
         self.process = ChildProcess(server.program(), logs / f"{server.name}.log", environment)
 
     def start(self) -> None:
-        """Start it and wait until it answers; also after :meth:`kill`, with the same data."""
+        """Start the server and wait until it responds; after :meth:`kill`, with the same data."""
         self.server.prepare()
         self.process.start()
         self.wait_until_ready()
@@ -124,24 +124,24 @@ class ServerProcess:
             raise AssertionError(f"{error}\n{self.process.tail()}") from error
 
     def stop(self) -> None:
-        """Stop it in good order."""
+        """Stop the server gracefully."""
         self.process.stop()
 
     def kill(self) -> None:
-        """Kill it (SIGKILL)."""
+        """Kill the server (SIGKILL)."""
         self.process.kill()
 
     def restart(self) -> None:
-        """Kill it and start it again with the same data and port."""
+        """Kill the server, and start it again with the same data and port."""
         self.kill()
         self.start()
 
     def pause(self) -> None:
-        """Freeze it (SIGSTOP)."""
+        """Freeze the server (SIGSTOP)."""
         self.process.pause()
 
     def resume(self) -> None:
-        """Resume it (SIGCONT)."""
+        """Resume the server (SIGCONT)."""
         self.process.resume()
 
     def __enter__(self) -> Self:

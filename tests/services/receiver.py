@@ -1,8 +1,8 @@
-"""A receiver of webhooks that is a real HTTP server, and can misbehave.
+"""A webhook receiver that is a real HTTP server, and can misbehave.
 
-What it does is in the path: ``/status/503``, ``/never``, ``/drip`` (a byte a second of the head),
-``/drip-body``, ``/huge`` (1 GB), ``/redirect`` (to itself), ``/garbage``, ``/hang-up``; everything
-else is 200. ``/status/429?retry-after=7`` adds the header.
+The path selects the behaviour: ``/status/503``, ``/never``, ``/drip`` (one byte of the head per
+second), ``/drip-body``, ``/huge`` (1 GB), ``/redirect`` (to itself), ``/garbage``, ``/hang-up``;
+other paths return 200. ``/status/429?retry-after=7`` adds the Retry-After header.
 """
 
 import socket
@@ -27,7 +27,7 @@ _CHUNK = b"x" * 65_536
 
 @dataclass(frozen=True)
 class Received:
-    """One request as it came."""
+    """A request as it arrived."""
 
     path: str
     headers: Mapping[str, str]
@@ -51,7 +51,7 @@ class _State:
 
 class _Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
-    # Head and body go out as two writes, which would wait 40 ms for each other.
+    # The head and the body are two writes; Nagle's algorithm would delay the second by 40 ms.
     disable_nagle_algorithm = True
     state: _State
 
@@ -62,7 +62,7 @@ class _Handler(BaseHTTPRequestHandler):
 
     def finish(self) -> None:
         self.state.sockets.discard(self.connection)
-        # The rest of the output has no reader if the server is gone.
+        # If the server has stopped, the rest of the output has no reader.
         with suppress(OSError):
             super().finish()
 
@@ -96,7 +96,7 @@ class _Handler(BaseHTTPRequestHandler):
         self.send_response(status)
         for name, value in headers.items():
             self.send_header(name, value)
-        # These have no body by definition.
+        # Responses with these statuses have no body by definition.
         body = b"" if status in (204, 304) else b"ok"
         if body:
             self.send_header("Content-Length", str(len(body)))
@@ -141,7 +141,7 @@ class _Handler(BaseHTTPRequestHandler):
         self.close_connection = True
 
     def log_message(self, format: str, *args: Any) -> None:  # noqa: A002
-        """Say nothing."""
+        """Do not log requests."""
 
 
 class _Server(ThreadingHTTPServer):
@@ -149,20 +149,20 @@ class _Server(ThreadingHTTPServer):
     request_queue_size = 512
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """Say nothing: clients that hang up are what is tested."""
+        """Log nothing, because the tests include clients that disconnect."""
 
 
 class Receiver(RunsForABlock):
-    """A server on its own port. Use it as a context manager."""
+    """A receiver on a free port. Use the receiver as a context manager."""
 
     def __init__(self, tls: ssl.SSLContext | None = None) -> None:
-        """Listen; with ``tls`` by https."""
+        """Listen, with HTTPS if ``tls`` is given."""
         self._state = _State()
         self._handler = type("Handler", (_Handler,), {"state": self._state})
         self._tls = tls
         self._scheme = "http" if tls is None else "https"
         (self.port,) = free_ports(1)
-        """Where it listens."""
+        """The port of the receiver."""
         self._listen()
 
     def _listen(self) -> None:
@@ -172,44 +172,44 @@ class Receiver(RunsForABlock):
         self._thread = threading.Thread(target=self._server.serve_forever, args=(0.05,))
 
     def become_unavailable(self) -> None:
-        """Refuse connections and end those that are there, until :meth:`recover`."""
+        """Refuse connections and close the existing ones, until :meth:`recover`."""
         self._server.shutdown()
         self._server.server_close()
         self._thread.join(10)
         for connection in tuple(self._state.sockets):
-            # The client may have closed it.
+            # The client may have closed the connection.
             with suppress(OSError):
                 connection.shutdown(socket.SHUT_RDWR)
 
     def recover(self) -> None:
-        """Listen at the same port again."""
+        """Listen on the same port again."""
         self._listen()
         self._thread.start()
 
     @property
     def received(self) -> list[Received]:
-        """Every request so far, in order."""
+        """All requests so far, in order."""
         return self._state.received
 
     @property
     def connections(self) -> int:
-        """How many connections were made to it."""
+        """Number of connections to the receiver so far."""
         return self._state.connections
 
     @property
     def written_bytes(self) -> int:
-        """How much of a huge answer went out."""
+        """Number of bytes of a huge response that were sent."""
         return self._state.written
 
     def url(self, path: str = "/ok", host: str = "127.0.0.1") -> str:
         return f"{self._scheme}://{host}:{self.port}{path}"
 
     def answer(self, path: str, as_path: str) -> None:
-        """Behave at ``path`` as the path ``as_path`` says from now on."""
+        """Respond to ``path`` as to the path ``as_path`` from now on."""
         self._state.overrides[path] = as_path
 
     def bodies(self, path: str = "/ok") -> list[Any]:
-        """Return the decoded bodies that were sent to a path."""
+        """Return the decoded bodies of the requests to a path."""
         return [request.json for request in self.received if request.path == path]
 
     def _begin(self) -> None:

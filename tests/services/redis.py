@@ -1,4 +1,4 @@
-"""A Redis-compatible store for tests: one per test run; tests use separate callers."""
+"""A Redis-compatible store for tests: one per test run. Tests use separate callers."""
 
 import shutil
 import socket
@@ -16,24 +16,24 @@ from tests.services.addresses import GivenServers
 from tests.services.process import ServerProcess
 
 _PASSWORD = "for-tests-only"
-# Debian has the server and the checking tool in one file, which acts by the name it is called by;
-# the package of that tool starts no service of the machine, unlike redis-server's.
+# Debian's server and its checking tool are one file, which acts by the name of the command. Unlike
+# redis-server's package, the tool's package starts no service on the machine.
 _NAMES = ("valkey-server", "redis-server", "redis-check-rdb")
 
 
 @dataclass(frozen=True, kw_only=True)
 class RedisServer(Server):
-    """A store in memory that keeps nothing."""
+    """A store in memory that writes nothing to disk."""
 
     name: str = "redis"
 
     @property
     def url(self) -> str:
-        """What clients connect to."""
+        """The URL for clients."""
         return f"redis://:{_PASSWORD}@127.0.0.1:{self.port}/0"
 
     def prepare(self) -> None:
-        """Make its folder, and in it the program under its name."""
+        """Create the store's folder, with the program under its name in it."""
         super().prepare()
         found = next((path for name in _NAMES if (path := shutil.which(name))), None)
         assert found is not None, "no Redis-compatible server: apt-get install redis-tools"
@@ -59,10 +59,10 @@ class RedisServer(Server):
         )
 
     def check(self) -> None:
-        """Ask for an answer.
+        """Check that the store responds.
 
         Raises:
-            NotReadyError: there is none.
+            NotReadyError: the store does not respond yet.
         """
         check_port(self.port)
         if _answer(self.port, "PING") != b"+PONG\r\n":
@@ -83,7 +83,7 @@ def _answer(port: int, *words: str) -> bytes:
 
 
 def redis_process(directory: Path) -> ServerProcess:
-    """Return a server that is not started yet, for a test that kills or freezes it."""
+    """Return a server that has not been started, for a test that kills or freezes the server."""
     (port,) = free_ports(1)
     return ServerProcess(RedisServer(directory=directory / "redis", port=port), directory / "logs")
 

@@ -12,22 +12,22 @@ from deploy.local.ports import free_ports
 from deploy.local.servers.base import tied
 
 _SCRIPT = Path(__file__).with_name("rtsp_server.py")
-# GStreamer for Python is in Debian's packages only, for Debian's own interpreter.
+# Only Debian's own interpreter has GStreamer for Python.
 _SYSTEM_PYTHON = "/usr/bin/python3"
 _START_SECONDS = 30
 
 
 class RtspCamera:
-    """A camera at ``rtsp://127.0.0.1:<port>/camera``. Use it as a context manager.
+    """A camera at ``rtsp://127.0.0.1:<port>/camera``. Use the camera as a context manager.
 
-    It plays the file's H.264 unchanged and in real time, beginning when the first client connects;
-    in a loop without a seam or, with ``once``, to its end, after which it answers 404.
+    It plays the file's H.264 unchanged and in real time, from the first client's connection on, in
+    a seamless loop. With ``once``, it plays the file once and then returns 404.
     """
 
     def __init__(
         self, clip: Path, *, once: bool = False, user: str = "", password: str = ""
     ) -> None:
-        """Take the file (MP4 with H.264) and how it is played; nothing is started."""
+        """Take the file (MP4 with H.264) and how to play it. Nothing is started."""
         (self.port,) = free_ports(1)
         self._user = user
         self._password = password
@@ -43,12 +43,12 @@ class RtspCamera:
 
     @property
     def url(self) -> str:
-        """Stream address, with user and password where it asks for them."""
+        """Stream URL, with user and password if the camera requires a login."""
         login = f"{self._user}:{self._password}@" if self._user else ""
         return f"rtsp://{login}127.0.0.1:{self.port}/camera"
 
     def start(self) -> None:
-        """Start and wait until it listens; also after :meth:`kill`, at the same address."""
+        """Start and wait until the camera listens; after :meth:`kill`, at the same address."""
         self._process = subprocess.Popen(self._command, stdout=subprocess.PIPE, text=True)
         self._reader = threading.Thread(target=self._listen, args=(self._process,), daemon=True)
         self._reader.start()
@@ -59,15 +59,15 @@ class RtspCamera:
         self._wait_for("ended", seconds)
 
     def pause(self) -> None:
-        """Freeze it: the connection stays, no frame comes (SIGSTOP)."""
+        """Freeze the camera: the connection stays open without frames (SIGSTOP)."""
         self._signal(signal.SIGSTOP)
 
     def resume(self) -> None:
-        """Resume it (SIGCONT)."""
+        """Resume the camera (SIGCONT)."""
         self._signal(signal.SIGCONT)
 
     def kill(self) -> None:
-        """Kill it (SIGKILL); connections break at once."""
+        """Kill the camera (SIGKILL). Its connections break immediately."""
         assert self._process is not None and self._reader is not None
         self._signal(signal.SIGKILL)
         self._process.wait(10)

@@ -1,10 +1,10 @@
-"""Plays a video file as an RTSP camera. Run by the system's Python, which has GStreamer.
+"""Plays a video file as an RTSP camera. Runs with the system's Python, which has GStreamer.
 
     /usr/bin/python3 rtsp_server.py FILE [--once] [--port N] [--user U --password P]
 
-The H.264 of the file is sent as it is, in real time, from its start when the first client comes.
-It is repeated without a seam, or, with --once, ends and is then gone (404). Prints its progress on
-standard output: ``listening PORT``, ``playing``, ``ended``.
+The file's H.264 is sent unchanged, in real time, from the connection of the first client on. The
+file loops without a gap. With --once, it ends, and the camera then returns 404. The program prints
+its progress: ``listening PORT``, ``playing``, ``ended``.
 """
 
 import argparse
@@ -24,8 +24,8 @@ from gi.repository import GLib, Gst, GstRtspServer  # noqa: E402 - versions are 
 PATH = "/camera"
 CAPS = "video/x-h264,stream-format=byte-stream,alignment=au"
 READER = f"filesrc name=file ! qtdemux ! h264parse ! {CAPS} ! appsink name=sink sync=false"
-# Parameter sets go before each keyframe, put there by the parser: the payloader would put them
-# before each slice of it, where they cut the frame in two.
+# The parser inserts parameter sets before each keyframe. The payloader would insert them before
+# each slice of a keyframe, and so split the frame in two.
 SENDER = (
     f"( appsrc name=source is-live=true format=time max-bytes=50000000 caps={CAPS} "
     "! h264parse config-interval=-1 ! rtph264pay name=pay0 pt=96 )"
@@ -34,7 +34,7 @@ SENDER = (
 
 @dataclass(frozen=True)
 class AccessUnit:
-    """One coded frame, and the seconds from the clip's start to decode and to show it."""
+    """A coded frame, with its decode time and its display time (seconds from the clip's start)."""
 
     data: bytes
     decode_seconds: float
@@ -43,14 +43,14 @@ class AccessUnit:
 
 @dataclass(frozen=True)
 class Clip:
-    """The coded frames of a file, and how long they last."""
+    """The coded frames of a file, and their total duration."""
 
     units: tuple[AccessUnit, ...]
     seconds: float
 
 
 def read_clip(file: str) -> Clip:
-    """Read a file into memory; the last frame is shown for as long as the others on average."""
+    """Read a file into memory. The last frame gets the average duration of the other frames."""
     units = tuple(read_units(file))
     if not units:
         raise SystemExit(f"no H.264 in {file}")
@@ -59,7 +59,7 @@ def read_clip(file: str) -> Clip:
 
 
 def read_units(file: str) -> Iterator[AccessUnit]:
-    """Split a file's H.264."""
+    """Split the H.264 of a file into access units."""
     pipeline = Gst.parse_launch(READER)
     pipeline.get_by_name("file").set_property("location", file)
     sink = pipeline.get_by_name("sink")
@@ -78,7 +78,7 @@ class Player:
     """Feeds one RTSP medium, frame by frame, at the pace of the clip."""
 
     def __init__(self, clip: Clip, source: Any, *, once: bool, on_end: Callable[[], None]) -> None:
-        """Take the clip and the medium's ``appsrc``; nothing is played."""
+        """Take the clip and the medium's ``appsrc``. Nothing is played yet."""
         self._clip = clip
         self._source = source
         self._once = once
@@ -87,13 +87,13 @@ class Player:
         self._thread = threading.Thread(target=self._play, daemon=True)
 
     def start(self) -> None:
-        """Begin to play; again does nothing."""
+        """Start playing. Further calls have no effect."""
         if self._thread.ident is None:
             announce("playing")
             self._thread.start()
 
     def stop(self) -> None:
-        """End in the middle."""
+        """Stop playing at the current position."""
         self._stopped.set()
 
     def _play(self) -> None:
@@ -108,7 +108,7 @@ class Player:
                 return
 
     def _play_through(self, started: float, running: float, offset: float) -> bool:
-        """Play the clip one time; False where the medium was closed meanwhile."""
+        """Play the clip once. Return False if the medium was closed meanwhile."""
         for unit in self._clip.units:
             due = started + offset + unit.decode_seconds
             if self._stopped.wait(max(0.0, due - time.monotonic())):
@@ -118,7 +118,7 @@ class Player:
         return True
 
     def _running_seconds(self) -> float:
-        """Return how long the medium's pipeline has been running, on its own clock."""
+        """Return the running time of the medium's pipeline, by the pipeline's clock."""
         clock = self._source.get_clock()
         if clock is None:
             return 0.0
@@ -132,10 +132,10 @@ class Player:
 
 
 class CameraFactory(GstRtspServer.RTSPMediaFactory):  # type: ignore[misc] # GStreamer is untyped
-    """Makes the one medium that all clients share, as they share a camera's stream."""
+    """Creates the one medium that all clients share, as they share a camera's stream."""
 
     def __init__(self, clip: Clip, *, once: bool, on_end: Callable[[], None]) -> None:
-        """Set what is played, how, and the callback at its end."""
+        """Set the clip, how to play it, and the callback at its end."""
         super().__init__()
         self._clip = clip
         self._once = once
@@ -145,11 +145,11 @@ class CameraFactory(GstRtspServer.RTSPMediaFactory):  # type: ignore[misc] # GSt
         self.set_launch(SENDER)
 
     def do_configure(self, media: Any) -> None:
-        """Called by GStreamer when the first client comes."""
+        """Configure the medium. GStreamer calls this method when the first client connects."""
         GstRtspServer.RTSPMediaFactory.do_configure(self, media)
         source = media.get_element().get_by_name("source")
         player = Player(self._clip, source, once=self._once, on_end=self._on_end)
-        # Before a client can play, the server looks at the first frames to describe the stream.
+        # Before a client can play, the server reads the first frames to describe the stream.
         source.connect("need-data", lambda *_: player.start())
         media.connect("unprepared", lambda _: player.stop())
 
@@ -161,7 +161,7 @@ def announce(line: str) -> None:
 
 
 def protect(server: Any, factory: CameraFactory, user: str, password: str) -> None:
-    """Ask for a password (RTSP basic authentication)."""
+    """Require a password (RTSP basic authentication)."""
     auth = GstRtspServer.RTSPAuth()
     token = GstRtspServer.RTSPToken()
     token.set_string(GstRtspServer.RTSP_TOKEN_MEDIA_FACTORY_ROLE, "viewer")
@@ -172,7 +172,7 @@ def protect(server: Any, factory: CameraFactory, user: str, password: str) -> No
 
 
 def main() -> None:
-    """Serve until killed."""
+    """Run the camera until the process is killed."""
     parser = argparse.ArgumentParser()
     parser.add_argument("file")
     parser.add_argument("--once", action="store_true")

@@ -1,4 +1,4 @@
-"""S3 for tests: one server per test run, a separate bucket for each test."""
+"""S3 for tests: one server per test run, and a separate bucket for each test."""
 
 import uuid
 from collections.abc import Iterator
@@ -22,7 +22,7 @@ _SECRET_KEY = "for-tests-only"
 
 
 def s3_process(directory: Path) -> ServerProcess:
-    """Return a server that is not started yet, for a test that kills or freezes it."""
+    """Return a server that has not been started, for a test that kills or freezes the server."""
     (port,) = free_ports(1)
     server = S3Server(
         directory=directory / "s3",
@@ -34,13 +34,13 @@ def s3_process(directory: Path) -> ServerProcess:
 
 
 def settings_of(process: ServerProcess) -> S3Settings:
-    """Return the settings of a server with its bucket."""
+    """Return the settings of a server and its bucket."""
     assert isinstance(process.server, S3Server)
     return _settings(process.server.endpoint, _ACCESS_KEY, _SECRET_KEY)
 
 
 def s3_client(settings: S3Settings) -> Minio:
-    """Return a client for looking at what the code under test has stored."""
+    """Return a client with which a test can inspect the objects of the tested code."""
     endpoint = urlsplit(settings.s3_endpoint)
     return Minio(
         endpoint.netloc,
@@ -71,7 +71,7 @@ def _settings(endpoint: str, access_key: str, secret_key: str) -> S3Settings:
 
 
 class _FullStore(BaseHTTPRequestHandler):
-    """Answers as MinIO does on a full disk: the bucket is there, no object is taken."""
+    """Responds like MinIO on a full disk: the bucket exists, and no object is accepted."""
 
     protocol_version = "HTTP/1.1"
 
@@ -87,7 +87,7 @@ class _FullStore(BaseHTTPRequestHandler):
         self._answer(HTTPStatus.INSUFFICIENT_STORAGE, full)
 
     def log_message(self, *_: object) -> None:
-        """Log nothing."""
+        """Do not log requests."""
 
     def _answer(self, status: HTTPStatus, body: bytes = b"") -> None:
         self.send_response(status)
@@ -99,7 +99,7 @@ class _FullStore(BaseHTTPRequestHandler):
 
 @pytest.fixture
 def full_s3_server() -> Iterator[S3Settings]:
-    """Settings of a server that has no space for any object."""
+    """Settings of a server that has no space for any object, as on a full disk."""
     with ThreadingHTTPServer(("127.0.0.1", 0), _FullStore) as server:
         thread = Thread(target=server.serve_forever)
         thread.start()
@@ -110,7 +110,7 @@ def full_s3_server() -> Iterator[S3Settings]:
 
 @pytest.fixture
 def s3_settings(s3_server: S3Settings) -> S3Settings:
-    """Settings of a fresh, empty bucket."""
+    """Settings of a new, empty bucket."""
     return fresh_bucket(s3_server)
 
 

@@ -1,4 +1,4 @@
-"""The whole local stack for end-to-end and fault tests: real servers, real processes, own ports."""
+"""The whole local stack for end-to-end and fault tests: real servers, processes and free ports."""
 
 import os
 import signal
@@ -42,12 +42,11 @@ _Settings = TypeVar("_Settings", bound=BaseSettings)
 
 
 class RunningStack:
-    """A local stack in its own folder, up while the ``with`` block runs.
+    """A local stack in a separate folder, which runs for the duration of the ``with`` block.
 
-    ``settings`` are environment variables without their prefix, for example
-    ``{"INGEST_SAMPLE_FPS": "25"}``; they reach each process that uses them. Unless they say
-    otherwise the API has no request limits, since tests ask it in loops, and cameras play the
-    tests' own clips.
+    ``settings`` are environment variables without their prefix (``{"INGEST_SAMPLE_FPS": "25"}``);
+    each process gets only the settings that it uses. By default, the API has no request limits,
+    because tests call it in loops, and cameras play the clips of the tests.
     """
 
     def __init__(
@@ -61,15 +60,15 @@ class RunningStack:
         elsewhere: Callable[[StackPlan], StackPlan] | None = None,
         patience: float = 1.0,
     ) -> None:
-        """Take the folder and settings, and constants by their full names; nothing is started.
+        """Take the folder, settings, and constants by their full names. Nothing is started.
 
-        Of the stages in ``second_workers`` there are two workers, the other one named as in
-        :func:`second_name`. They reach Kafka (``brokers`` brokers) over ``cable`` if there is one.
-        ``elsewhere`` returns the plan with programs from other files. All start timeouts are
-        multiplied by ``patience``.
+        Stages in ``second_workers`` have a second worker, which :func:`second_name` names. The
+        second workers reach Kafka (``brokers`` brokers) over ``cable``, if given. ``elsewhere``
+        returns the plan with programs from other files. All start timeouts are multiplied by
+        ``patience``.
         """
         ports = dict(zip(_PORT_SETTINGS, free_ports(len(_PORT_SETTINGS)), strict=True))
-        # The broker has a second port, and each process adds a number to that of the metrics.
+        # The broker has a second port, and each process adds an offset to the metrics port.
         ports |= {"kafka_port": free_range(2), "metrics_port": free_range(8)}
         changed = _DEFAULTS | (settings or {})
         given = {_PREFIX + name: value for name, value in changed.items() if "." not in name}
@@ -113,20 +112,20 @@ class RunningStack:
 
     @property
     def access(self) -> Access:
-        """Address, owner and key with all scopes."""
+        """The API's address, the account, and a key of all scopes."""
         assert self._access is not None, "the stack is not up"
         return self._access
 
     @property
     def base_urls(self) -> tuple[str, ...]:
-        """Addresses of the API, and of the second one if there is one."""
+        """Addresses of the API, and of the second API if there is one."""
         second = f"http://127.0.0.1:{self._second_port}"
         return (self.access.base_url, *((second,) if self._second_port else ()))
 
     @property
     def environment(self) -> dict[str, str]:
-        """The environment of the stack, addresses and secrets included, of which each process is
-        given its part.
+        """The environment of the stack, including addresses and secrets. Each process gets a part
+        of it.
         """
         return dict(self._stack.plan.environment)
 
@@ -148,69 +147,66 @@ class RunningStack:
         return self._stack.supervisor.status(process).pid
 
     def processes(self) -> dict[str, int]:
-        """Return the process ids of all servers and processes that are there, by name."""
+        """Return the process IDs of all running servers and processes, by name."""
         statuses = self._stack.supervisor.statuses()
         return {status.name: status.pid for status in statuses if status.pid}
 
     def kill(self, process: str) -> int:
-        """Kill a process (SIGKILL), not its children; the supervisor starts it again.
+        """Kill a process (SIGKILL) without its children, and return its PID.
 
-        Returns the old pid.
+        The supervisor restarts the process.
         """
         pid = self.pid(process)
-        # To the system, 0 is this process's own group.
+        # For os.kill, 0 means this process's own group.
         assert pid, f"{process} is not there"
         os.kill(pid, signal.SIGKILL)
         return pid
 
     def kill_worker(self, process: str) -> int:
-        """Kill (SIGKILL) one of a process's recogniser processes, not the process itself.
-
-        Returns the worker's pid.
-        """
+        """Kill (SIGKILL) an inference worker of a process, and return the worker's PID."""
         worker = self.workers(process)[0]
         os.kill(worker, signal.SIGKILL)
         return worker
 
     def workers(self, process: str) -> tuple[int, ...]:
-        """Return the pids of a process's recogniser processes."""
+        """Return the PIDs of a process's inference workers."""
         return running_below(self.pid(process), WORKER_MODULE)
 
     def data_folder(self, server: str) -> Path:
         return self._stack.plan.layout.data(server)
 
     def pause(self, process: str) -> None:
-        """Freeze a process with its children (SIGSTOP)."""
+        """Freeze a process and its children (SIGSTOP)."""
         signal_family(self.pid(process), signal.SIGSTOP)
 
     def resume(self, process: str) -> None:
-        """Resume it (SIGCONT)."""
+        """Resume a process and its children (SIGCONT)."""
         signal_family(self.pid(process), signal.SIGCONT)
 
     def stop_process(self, process: str) -> None:
-        """Stop one process in good order; it stays stopped until :meth:`start_process`."""
+        """Stop a process gracefully. It stays stopped until :meth:`start_process`."""
         self._stack.supervisor.stop_process(process)
 
     def start_process(self, process: str) -> None:
-        """Start one process again; return before it is ready."""
+        """Start a stopped process, and return before it is ready."""
         self._stack.supervisor.start_process(process)
 
     def is_running(self, process: str) -> bool:
-        """Return whether a process runs and has done so for some seconds."""
+        """Return whether a process has been running for some seconds."""
         return self._stack.supervisor.status(process).state is ProcessState.RUNNING
 
     def log(self, process: str) -> str:
         return self._stack.last_lines(process)
 
     def start(self) -> None:
-        """Bring everything up, with an owner account and a key; no camera."""
+        """Start everything, with an account and a key but without a camera."""
         if self.cable is not None:
             self._things.enter_context(self.cable)
         self._stack.up(tied_to_caller=True)
         self._access = ensure_access(self._stack.plan)
 
     def stop(self) -> None:
-        """Stop everything, application first."""
+        """Stop everything, the service's own processes first."""
         self._stack.down()
         self._things.close()
 
@@ -232,10 +228,10 @@ def second_name(stage: str) -> str:
 
 
 def _second(worker: Program, folder: Path, api_port: int) -> Program:
-    # A plan's environment is that of all processes: what this one alone needs is set here.
+    # A plan's environment applies to all processes; settings of this process alone are set here.
     data = f"{_PREFIX}STREAM_DATA_DIRECTORY={folder / second_name('streams')}"
     port = f"{_PREFIX}API_PORT={api_port}"
-    # Two processes cannot share the port of the metrics.
+    # Two processes cannot share a metrics port.
     pages = f"{_PREFIX}METRICS_PORT="
     words = (f"{pages}0" if word.startswith(pages) else word for word in worker.command)
     command = ("/usr/bin/env", data, port, f"{pages}0", *words)
@@ -255,7 +251,7 @@ def _over(cable: Cable, worker: Program, plan: StackPlan) -> Program:
 
 @contextmanager
 def whole_stack() -> Iterator[RunningStack]:
-    """Run a whole stack whose webhooks may be sent to receivers on this machine."""
+    """Run a whole stack whose webhooks can be sent to receivers on this machine."""
     with (
         TemporaryDirectory(prefix="platestream-stack-", ignore_cleanup_errors=True) as folder,
         RunningStack(Path(folder), {"WEBHOOK_ALLOWED_NETWORKS": "127.0.0.0/8"}) as stack,

@@ -1,4 +1,4 @@
-"""A receiver of traces that is a real HTTP server: it decodes what OTLP's exporter sends."""
+"""A trace collector that is a real HTTP server and decodes the requests of the OTLP exporter."""
 
 import gzip
 import threading
@@ -16,7 +16,7 @@ from tests.blocks import RunsForABlock
 
 @dataclass(frozen=True)
 class ReceivedSpan:
-    """A span as it came. Ids are hexadecimal; no parent is an empty text."""
+    """A span as it arrived. IDs are hexadecimal; without a parent, the parent's ID is empty."""
 
     process: str
     name: str
@@ -53,7 +53,7 @@ class _Handler(BaseHTTPRequestHandler):
         self.end_headers()
 
     def log_message(self, format: str, *args: Any) -> None:  # noqa: A002
-        """Say nothing."""
+        """Do not log requests."""
 
 
 def _spans(request: Any) -> list[ReceivedSpan]:
@@ -88,10 +88,10 @@ def _texts(attributes: Any) -> dict[str, str]:
 
 
 class TraceCollector(RunsForABlock):
-    """A collector on its own port. Use it as a context manager."""
+    """A collector on a free port. Use the collector as a context manager."""
 
     def __init__(self, port: int | None = None) -> None:
-        """Listen on ``port``, or on a free one."""
+        """Listen on ``port``, or on a free port."""
         self._state = _State()
         self.port = port or free_ports(1)[0]
         handler = type("Handler", (_Handler,), {"state": self._state})
@@ -101,7 +101,7 @@ class TraceCollector(RunsForABlock):
 
     @property
     def endpoint(self) -> str:
-        """The address that spans are sent to."""
+        """The URL to which spans are sent."""
         return f"http://127.0.0.1:{self.port}/v1/traces"
 
     @property
@@ -113,7 +113,7 @@ class TraceCollector(RunsForABlock):
         return self._state.headers
 
     def trace(self, trace_id: str) -> list[ReceivedSpan]:
-        """Return the spans of one trace, in the order in which they began."""
+        """Return the spans of a trace, in the order of their starts."""
         found = [span for span in self.spans if span.trace_id == trace_id]
         return sorted(found, key=lambda span: span.begin_ns)
 

@@ -1,7 +1,7 @@
-"""Runs a module with other values of constants, so that tests of processes need not wait.
+"""Runs a module with changed constants, so that tests of processes need not wait.
 
-Command: ``python -m tests.services.tuned MODULE``. ``TUNED`` in the environment has the values:
-``streams.runtime.stage_runner.RETRY_SECONDS=1``, with spaces between several.
+Command: ``python -m tests.services.tuned MODULE``. ``TUNED`` in the environment has the values,
+separated by spaces: ``streams.runtime.stage_runner.RETRY_SECONDS=1``.
 """
 
 import os
@@ -13,7 +13,7 @@ VARIABLE = "TUNED"
 
 
 def main() -> None:
-    """Change the constants, then run the module as ``__main__``."""
+    """Change the constants, and then run the module as ``__main__``."""
     for change in os.environ.get(VARIABLE, "").split():
         name, value = change.split("=")
         module_name, _, constant = name.rpartition(".")

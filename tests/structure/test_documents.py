@@ -1,4 +1,4 @@
-"""Documents that are made from code say what the code says."""
+"""Documents that describe the code match the code."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -76,7 +76,7 @@ LABELS_OF_THE_API = ("method", "route", "status")
 @pytest.mark.parametrize("page", PAGES, ids=lambda p: str(p.name))
 def test_settings_that_a_page_names_are_there(page: Path) -> None:
     known = set(re.findall(r"PLATESTREAM_\w+", settings_docs.render()))
-    # Those of the tests and the examples themselves are not the service's.
+    # Settings of the tests and of the examples themselves do not belong to the service.
     others = re.compile(r"PLATESTREAM_(TEST_\w+|URL|KEY|EMAIL|PASSWORD|PHOTO)$")
     for name in re.findall(r"PLATESTREAM_[A-Z0-9_]*[A-Z0-9]\b(?!…)", _text(page)):
         assert name in known or others.match(name), name
@@ -97,7 +97,7 @@ def test_alert_rules_select_by_labels_that_the_metrics_have() -> None:
 
 
 def test_every_alert_rule_has_its_test() -> None:
-    """promtool runs them: deploy/monitoring/alerts_test.yml."""
+    """promtool runs the tests in deploy/monitoring/alerts_test.yml."""
     silent, firing = (
         {
             one["alertname"]
@@ -134,7 +134,7 @@ def test_what_prometheus_scrapes_are_the_ports_that_the_page_sets() -> None:
     }
     (first,) = re.findall(r"^PLATESTREAM_METRICS_PORT=(\d+)$", _text(OPERATIONS), re.M)
     ports = {name: str(int(first) + offset) for name, offset in METRICS_OFFSETS.items()}
-    # MQTT is off unless a broker is named.
+    # MQTT is disabled unless a broker is configured.
     assert scraped == {(name, port) for name, port in ports.items() if name != "mqtt"}
 
 
@@ -178,7 +178,7 @@ def test_paths_that_a_page_names_are_answered(page: Path) -> None:
     of_others = re.findall(r'self\.path == "([^"]+)"', _text(ROOT / "common" / "metrics.py"))
     assert of_others
     known = {_any_id(path) for _, path in create_app().state.permissions.access} | set(of_others)
-    # Not what ends a file's name, as in common/metrics.py.
+    # The end of a file name, as in common/metrics.py, is not a path.
     named = re.findall(
         r"(?<![a-z.])(/(?:livez|readyz|healthz|metrics)\b|/api/[\w:{}./-]*[\w}])", _text(page)
     )
@@ -200,7 +200,7 @@ def test_links_between_pages_lead_somewhere(page: Path) -> None:
 
 
 def _anchors(page: Path) -> set[str]:
-    """The names under which GitHub links to the headings of a page."""
+    """Return the names under which GitHub links to the headings of a page."""
     headings = re.findall(r"^#+ (.+)$", _prose(page), re.M)
     return {re.sub(r"[^\w -]", "", heading).lower().replace(" ", "-") for heading in headings}
 

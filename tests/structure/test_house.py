@@ -1,4 +1,4 @@
-"""The rules of docs/contributing.md: folders, sizes, names, one adapter a system."""
+"""The rules of docs/contributing.md: folders, sizes, names, and one adapter per system."""
 
 import ast
 from collections import Counter, defaultdict
@@ -13,7 +13,7 @@ ROOT = Path(__file__).resolve().parents[2]
 SERVING: Final = ("common", "recognition", "analytics_sql", "ingest", "streams", "api")
 MAX_MODULES = 16
 MIGRATIONS: Final = ROOT / "api/db/migrations/versions"
-"""One file a change of the tables, by number: as many as there were."""
+"""Folder of the migrations, one numbered file for each change of the tables."""
 
 MAX_LINES = 500
 FEW_LINES = 50
@@ -28,7 +28,7 @@ COMMON_LAYERS: Final[Mapping[str, frozenset[str]]] = {
     "alerting": frozenset({"records", "plates", "urls"}),
     "kafka": frozenset({"records", "plates", "urls"}),
 }
-"""The folders of common, each with those that it may import; all may import the modules above."""
+"""The folders of common, with the folders that each can import. All can import common's modules."""
 
 SMALL: Final[Mapping[str, str]] = {
     "analytics_sql/settings.py": "docs/settings.md is made from modules of this name",
@@ -43,7 +43,7 @@ SMALL: Final[Mapping[str, str]] = {
     "common/kafka/workarounds/reconnect_wait.py": "one file a fault of a library",
     "common/tls.py": "settings check certificates by it, and may not import Kafka's folder",
 }
-"""Modules of few lines that a single module imports, each with the reason for a separate one."""
+"""Short modules that only one module imports, with the reason for a separate module."""
 
 VENDORS: Final[Mapping[str, tuple[str, ...]]] = {
     "aiohttp": (
@@ -61,12 +61,12 @@ VENDORS: Final[Mapping[str, tuple[str, ...]]] = {
     "paho": ("streams/mqtt/broker.py",),
     "requests": ("common/apprise/plugins.py",),
 }
-"""Libraries that talk to outside systems: the module, or folder, where their types stop."""
+"""Libraries for outside systems, with the only modules or folders that may use their types."""
 
 
 @cache
 def _modules() -> Mapping[str, Path]:
-    """The modules of what serves, by dotted name; empty ``__init__`` files are none."""
+    """Return the modules of the service, by dotted name, without empty ``__init__`` files."""
     return {
         _name(path): path
         for room in SERVING
@@ -87,7 +87,7 @@ def _tree(path: Path) -> ast.Module:
 
 @cache
 def _imports(path: Path) -> frozenset[str]:
-    """Every module that a module imports, at any level."""
+    """Yield every module that a module imports, at any level."""
     found: set[str] = set()
     for node in ast.walk(_tree(path)):
         if isinstance(node, ast.Import):
@@ -103,7 +103,7 @@ def _own_imports(path: Path) -> Iterator[str]:
 
 
 def _place(name: str) -> str:
-    """A module's folder; at the top of a room or a stage, where wiring is, the module itself."""
+    """Return a module's folder, or at the top of a package or stage (wiring) the module itself."""
     parts = _modules()[name].relative_to(ROOT).parts
     is_top = len(parts) == (3 if parts[0] == "streams" else 2)
     return name if is_top else "/".join(parts[:-1])

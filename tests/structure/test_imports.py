@@ -1,4 +1,4 @@
-"""The rooms and who may look into which (docs/architecture.md)."""
+"""The top-level packages, and the packages that each may import (docs/architecture.md)."""
 
 import ast
 import tomllib
@@ -20,7 +20,7 @@ MAY_IMPORT: dict[str, frozenset[str]] = {
     "deploy": frozenset(ROOMS) - {"tools"},
     "tools": frozenset(ROOMS),
 }
-# The extra `train`, and what such libraries would bring: large, slow to load, AGPL.
+# Packages of the `train` extra and of such libraries: large, slow to load, or under the AGPL.
 NEVER_WHILE_SERVING = frozenset(
     {
         "albumentations",

@@ -7,7 +7,7 @@ import pytest
 
 from tests.structure.test_imports import ROOMS, ROOT
 
-# Where clients are made: kafka-python's, and Faust's app.
+# Modules that create clients: kafka-python's, and Faust's app.
 MAKERS = {"common/kafka/clients.py", "streams/runtime/app.py"}
 CLIENTS = frozenset({"KafkaProducer", "KafkaConsumer", "KafkaAdminClient", "KafkaClient"})
 OPTIONS = frozenset({"producer_options", "consumer_options", "client_options"})
@@ -24,7 +24,7 @@ def _name(node: ast.expr) -> str:
 
 
 def _kinds(trees: list[tuple[str, ast.Module]]) -> frozenset[str]:
-    """Return the names of the client classes, those derived from them included."""
+    """Return the names of the client classes, including derived classes."""
     kinds = set(CLIENTS) | {"App"}
     for _, tree in trees:
         for node in ast.walk(tree):

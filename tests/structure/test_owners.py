@@ -1,4 +1,4 @@
-"""One owner each: a topic names its producer, Postgres and ClickHouse have one writer."""
+"""Each topic has one producer, and each table of PostgreSQL and ClickHouse has one writer."""
 
 import re
 from collections.abc import Iterator

@@ -22,7 +22,7 @@ WORDS: Final = re.compile(
     r"|it is no(?! longer))\b",
     re.IGNORECASE,
 )
-"""Each has a plain word in its place: docs/glossary.md."""
+"""Words to avoid. docs/glossary.md has a plain word for each of them."""
 
 GROUPS: Final[Mapping[str, tuple[tuple[str, ...], int]]] = {
     "service": (
@@ -35,10 +35,10 @@ GROUPS: Final[Mapping[str, tuple[tuple[str, ...], int]]] = {
         6,
     ),
 }
-"""Folders and files, and how many lines of ``ALLOWED`` each group may have."""
+"""Folders and files of each group, and the number of lines in ``ALLOWED`` that it may have."""
 
 ALLOWED: Final = Path(__file__).with_name("allowed_words.tsv")
-"""Path, part of the line, and reason of each use that is right."""
+"""File of correct uses: path, part of the line, and reason."""
 
 _SKIPPED: Final = (
     "docs/settings.md",
@@ -55,7 +55,7 @@ _MARKED: Final = re.compile(r"""(?://|/\*|\*\s).*|"[^"]*"|'[^']*'|`[^`]*`|>[^<>]
 
 
 def _prose_of_python(text: str) -> Iterator[tuple[int, str]]:
-    """Yield line number and text of comments and of strings that have several words."""
+    """Yield the line number and text of comments, and of strings with several words."""
     for token in tokenize.generate_tokens(io.StringIO(text).readline):
         is_string = token.type == tokenize.STRING and " " in token.string.strip()
         if token.type == tokenize.COMMENT or is_string:

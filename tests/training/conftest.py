@@ -1,4 +1,4 @@
-"""Drawn images to train on, and the Python that trains."""
+"""Drawn training images, and the Python interpreter of the training environment."""
 
 import os
 from pathlib import Path
@@ -25,5 +25,5 @@ def others(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def trainer() -> str:
-    """The Python of the training environment: ``make test-training`` makes and names it."""
+    """The Python interpreter of the training environment, which ``make test-training`` creates."""
     return os.environ["PLATESTREAM_TEST_TRAINING"]

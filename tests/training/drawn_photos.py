@@ -1,4 +1,4 @@
-"""Writes a small labelled data set of drawn images, as the training commands take it."""
+"""Writes a small labelled data set of drawn images for the training commands."""
 
 import json
 from pathlib import Path
@@ -20,7 +20,7 @@ _SIZE_PX = (960, 540)
 
 
 def write_photos(folder: Path) -> None:
-    """Write ``scenes.jsonl`` and ``crops.jsonl`` of drawn cars, and the images they name."""
+    """Write ``scenes.jsonl`` and ``crops.jsonl`` of drawn cars, and the images listed there."""
     rng = np.random.default_rng(3)
     (folder / "photos").mkdir(parents=True)
     (folder / "crops").mkdir()
@@ -58,7 +58,7 @@ def write_screens(folder: Path) -> None:
 
 
 def _photo(text: str, seed: int, rng: np.random.Generator) -> tuple[BgrImage, list[float]]:
-    """Return a car at a random place, and the box of its plate."""
+    """Return an image of a car at a random position, and the box of the car's plate."""
     car = Parked(text, int(rng.integers(260, 1020)), int(rng.integers(260, 600)))
     whole = car_scene([car], seed)
     height, width = plate_image(text).shape[:2]

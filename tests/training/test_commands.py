@@ -1,6 +1,6 @@
-"""The training commands, each for a moment: what they write works, and they go on where they ended.
+"""Short runs of the training commands: their output works, and an interrupted run resumes.
 
-Nothing worth keeping is learnt from so few drawn images. Starting weights are the committed ones.
+So few drawn images give no useful model. Training starts from the committed weights.
 """
 
 import os
@@ -29,7 +29,7 @@ pytestmark = [pytest.mark.training, pytest.mark.timeout(2 * SECONDS)]
 
 
 class Workplace:
-    """A copy of the models, a folder for checkpoints, and ``make`` with both, by relative paths."""
+    """A copy of the models, a folder for checkpoints, and ``make`` with relative paths to both."""
 
     def __init__(self, folder: Path, photos: Path, trainer: str) -> None:
         self.models, self.work, self._log = folder / "models", folder / "work", folder / "log"
@@ -43,7 +43,7 @@ class Workplace:
 
     @contextmanager
     def started(self, target: str, **variables: str) -> Iterator[subprocess.Popen[bytes]]:
-        """Run a target; whatever is left of it in the end is killed."""
+        """Run a target, and kill the remaining processes at the end of the block."""
         given = [f"{k}={v}" for k, v in (self._variables | variables).items()]
         environment = {k: v for k, v in os.environ.items() if not k.startswith("MAKE")}
         with (
@@ -64,7 +64,7 @@ class Workplace:
                     os.killpg(process.pid, signal.SIGKILL)
 
     def make(self, target: str, **variables: str) -> str:
-        """Run a target to its end; return its output."""
+        """Run a target to its end, and return the output."""
         with self.started(target, **variables) as process:
             process.wait(SECONDS)
         said = self._log.read_text()

@@ -57,7 +57,7 @@ STAGES = (
     StageProgress("alerts", 1, 0),
     StageProgress("webhooks", 0, 0),
 )
-"""Made-up progress, because no stage runs here."""
+"""Invented progress, because no stage runs here."""
 DISKS = (DiskUsage("kafka", 0.42, 61 << 30), DiskUsage("pictures", 0.87, 9 << 30))
 TIMEZONE = "Europe/Lisbon"
 _START_SECONDS = 60

@@ -8,7 +8,7 @@ from typing import Self
 class SayingCamera:
     """Responds to each request with the next response, and repeats the last response.
 
-    ``{cseq}`` stands for the number of the request. Use the camera as a context manager.
+    ``{cseq}`` is replaced by the number of the request. Use the camera as a context manager.
     """
 
     def __init__(self, *answers: str) -> None:

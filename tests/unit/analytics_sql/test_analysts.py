@@ -1,4 +1,4 @@
-"""Analysts of one account: what is left when a statement fails."""
+"""Analysts of one account: the state after a statement failed."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -28,7 +28,7 @@ _PLACE = TargetDatabase("platestream")
 
 @dataclass
 class _Server:
-    """A server that takes all statements but those that begin with ``fails``."""
+    """A server that accepts all statements except those that start with ``fails``."""
 
     names: Sequence[str] = ()
     fails: str = "nothing"

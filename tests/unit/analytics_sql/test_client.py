@@ -1,4 +1,4 @@
-"""The query files, the errors, and connecting: what needs no server."""
+"""The query files, the errors and the connection, without a server."""
 
 import asyncio
 import re
@@ -96,7 +96,7 @@ def test_errors_come_in_our_family(error: Exception, expected: type[Exception]) 
 
 
 class _Driver:
-    """Answers nothing, and counts how often it was opened."""
+    """A driver without responses that counts how often it was opened."""
 
     column_names = ("n",)
     result_rows = ((1,),)

@@ -1,4 +1,4 @@
-"""What becomes of statements on a ClickHouse cluster."""
+"""Statements as they are rewritten for a ClickHouse cluster."""
 
 from importlib.resources import files
 

@@ -1,4 +1,4 @@
-"""The migration files and what is to be applied."""
+"""The migration files, and the selection of pending migrations."""
 
 import re
 
@@ -7,7 +7,7 @@ import pytest
 from analytics_sql.migrate import Migration, migrations, pending
 from common.errors import MisconfiguredError
 
-# Statements that may run twice: two runners at once, or one that died half-way, do no harm.
+# Statements that can run twice, if two runners start together or a runner crashed half-way.
 _REPEATABLE = re.compile(
     r"(--[^\n]*\n\s*)*"
     r"(CREATE (TABLE|VIEW|MATERIALIZED VIEW|DATABASE) IF NOT EXISTS"

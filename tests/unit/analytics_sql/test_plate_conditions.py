@@ -1,4 +1,4 @@
-"""What the list query is asked for each way of matching."""
+"""The parameters of the list query for each match mode."""
 
 import pytest
 from hypothesis import given

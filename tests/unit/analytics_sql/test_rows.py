@@ -1,4 +1,4 @@
-"""Recognitions as rows of their table, and back."""
+"""Recognitions as table rows, and their conversion back."""
 
 import re
 from uuid import UUID

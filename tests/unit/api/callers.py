@@ -1,4 +1,4 @@
-"""Callers with limits, and limits that are never reached."""
+"""Callers with limits, and limits that no test reaches."""
 
 from collections.abc import Mapping
 from uuid import NAMESPACE_OID, UUID, uuid5
@@ -8,19 +8,19 @@ from api.security.permissions import Principal
 
 
 def endless_limits(**sizes: int) -> OwnerLimits:
-    """Return limits of accounts that are never reached, except ``sizes`` by name."""
+    """Return account limits that no test reaches, except for ``sizes`` by name."""
     return OwnerLimits({limit: sizes.get(limit.value, 10**9) for limit in OwnerLimit})
 
 
 def named_id(name: str) -> UUID:
-    """Return the same id for the same name."""
+    """Return an ID that depends only on the name."""
     return uuid5(NAMESPACE_OID, name)
 
 
 def caller(
     key: str, owner: str | None = None, limits: Mapping[str, int] | None = None
 ) -> Principal:
-    """Return the caller with a key of this name, of a new account or of a named one."""
+    """Return the caller with a key of this name, of a new account or of the given one."""
     return Principal(
         named_id(owner or f"owner of {key}"), named_id(key), frozenset(), limits=limits or {}
     )

@@ -1,4 +1,4 @@
-"""What tests of limits share."""
+"""Shared fixtures for tests of limits."""
 
 import pytest
 
@@ -7,7 +7,7 @@ from tests.unit.api.wall_clock import WallClock
 
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> WallClock:
-    """A clock that replaces ``time.time``."""
+    """A fake clock that replaces ``time.time``."""
     fake = WallClock()
     monkeypatch.setattr("time.time", lambda: fake.now)
     return fake

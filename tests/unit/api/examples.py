@@ -1,4 +1,4 @@
-"""An example of a body, put together from those of its fields."""
+"""An example of a body, composed from the examples of its fields."""
 
 from collections.abc import Mapping
 from typing import Any, Final
@@ -15,19 +15,18 @@ _Json = Mapping[str, Any]
 
 
 class NoExampleError(ValueError):
-    """A field has nothing from which an example can be made."""
+    """No example can be created for a field."""
 
 
 def example_of(schema: _Json, schemas: _Json) -> Any:
-    """Return an example that is valid under ``schema``.
+    """Return an example that is valid for ``schema``.
 
     Args:
         schema: A schema of the OpenAPI description.
-        schemas: Those that it may refer to, by name.
+        schemas: The schemas that ``schema`` can refer to, by name.
 
     Raises:
-        NoExampleError: A text or number without example, default, enum or format.
-
+        NoExampleError: a string or number has no example, default, enum or format.
     """
     if "examples" in schema:
         return schema["examples"][0]

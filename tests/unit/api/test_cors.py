@@ -1,4 +1,4 @@
-"""Pages of other origins can only call if configured, and never with a session."""
+"""Pages of other origins can call the API only if configured, and never with a session."""
 
 import httpx
 import pytest
@@ -31,7 +31,7 @@ async def test_a_page_of_a_named_origin_may_call_with_a_key() -> None:
     assert answer.status_code == 200
     assert answer.headers["access-control-allow-origin"] == APP
     assert "authorization" in answer.headers["access-control-allow-headers"].lower()
-    # Browsers send no cookie without it.
+    # Without this header, browsers send no cookie.
     assert "access-control-allow-credentials" not in answer.headers
 
 

@@ -1,4 +1,4 @@
-"""The OpenAPI description has only keywords of OpenAPI."""
+"""The OpenAPI description contains only keywords of OpenAPI."""
 
 import json
 import re
@@ -9,7 +9,7 @@ from common.records.webhooks import EventName
 from tests.described import api_description
 
 DESCRIPTION = api_description()
-# **Source:** JSON Schema 2020-12, the part of it that we use.
+# **Source:** JSON Schema 2020-12, only the part that the API uses.
 KEYWORDS = {
     "$ref",
     "additionalProperties",

@@ -1,4 +1,4 @@
-"""Every field has a description, and every body, answer and event a valid example."""
+"""Every field has a description, and every body, response and event a valid example."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -27,7 +27,7 @@ def _contents(part: dict[str, Any], name: str) -> Iterator[tuple[str, dict[str, 
 
 
 def _told() -> Iterator[tuple[str, dict[str, Any]]]:
-    """Return what is sent in calls, answers and events."""
+    """Yield the schemas of requests, responses and events."""
     for path, operations in DESCRIPTION["paths"].items():
         for method, operation in operations.items():
             yield from _contents(operation.get("requestBody", {}), f"{method} {path}")

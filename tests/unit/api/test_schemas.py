@@ -1,4 +1,4 @@
-"""Bodies that are designed to be expensive are rejected cheaply."""
+"""Request bodies that are designed to be expensive are rejected cheaply."""
 
 import pytest
 from pydantic import ValidationError

@@ -1,8 +1,8 @@
-"""The wall clock, as limits read it."""
+"""A wall clock for tests of limits."""
 
 
 class WallClock:
-    """Only moves when a test moves it. ``now`` is Unix seconds."""
+    """A clock that moves only when a test moves it. ``now`` is Unix seconds."""
 
     def __init__(self) -> None:
         self.now = 1_790_000_000.0

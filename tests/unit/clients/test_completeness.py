@@ -1,4 +1,4 @@
-"""The clients have every call of a key, with its parameters."""
+"""The clients have every call that a key allows, with its parameters."""
 
 import re
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""What the Python client does automatically, with and without ``await``."""
+"""Automatic behaviour of the Python client, with and without ``await``."""
 
 import asyncio
 import inspect
@@ -24,7 +24,7 @@ _ADDRESS = "http://api.example"
 
 
 class Service:
-    """Returns its answers in order and records requests; an exception is raised."""
+    """Records requests and returns its responses in order. An exception is raised instead."""
 
     def __init__(self, *answers: httpx.Response | Exception) -> None:
         self._answers = list(answers)
@@ -68,7 +68,7 @@ def _awaited(service: Service, act: Act, items: int) -> Any:
 
 @pytest.fixture(params=[_blocking, _awaited], ids=["sync", "async"])
 def ask(request: pytest.FixtureRequest) -> Ask:
-    """Call a service with one of the clients; of an iterator, return the first ``items``."""
+    """Call a service with one of the clients. From an iterator, return the first ``items``."""
 
     def asked(service: Service, act: Act, items: int = 99) -> Any:
         return request.param(service, act, items)
@@ -78,7 +78,7 @@ def ask(request: pytest.FixtureRequest) -> Ask:
 
 @pytest.fixture(autouse=True)
 def pauses(monkeypatch: pytest.MonkeyPatch) -> list[float]:
-    """The seconds that the clients would have slept."""
+    """The number of seconds for each pause of the clients."""
     waited: list[float] = []
 
     async def sleep(seconds: float) -> None:
@@ -275,7 +275,7 @@ def _event(id: str, plate: str) -> bytes:
 
 
 def test_a_stream_goes_on_where_it_was_cut(ask: Ask, pauses: list[float]) -> None:
-    """In the middle of a character and of an event whose ID has arrived."""
+    """The cut is in the middle of a character, and of an event whose ID has arrived."""
     first, second, third = _event("1", "Tür\u2028"), _event("2", "B"), _event("3", "C")
     service = Service(
         _stream(b"retry: 2000\nid: 0\n: open\n\n" + first[:20], first[20:], second[:-3]),

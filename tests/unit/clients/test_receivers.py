@@ -1,4 +1,4 @@
-"""The helpers for receivers, and the examples that use them."""
+"""The helpers for webhook receivers, and the examples that use them."""
 
 import importlib.util
 import json
@@ -113,7 +113,7 @@ def test_the_example_for_php_verifies(tmp_path: Path) -> None:
         "exit(verify(...json_decode(file_get_contents('case.json'), true)) ? 0 : 1);"
     )
     for case in VECTORS["cases"]:
-        # The example has one secret, and always asks for the time.
+        # The example uses a single secret, and always reads the current time.
         if len(case["secrets"]) > 1 or case["anyTime"]:
             continue
         headers = {name.lower(): value for name, value in case["headers"].items()}

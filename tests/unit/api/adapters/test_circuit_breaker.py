@@ -1,4 +1,4 @@
-"""How long a call waits for a dependency."""
+"""How long calls wait for a dependency."""
 
 import asyncio
 import time
@@ -17,7 +17,7 @@ NEVER_SECONDS = 60.0
 
 
 class Server:
-    """Answers health checks unless it is frozen; may refuse."""
+    """Responds to health checks unless the server is frozen, and can raise an error."""
 
     def __init__(self) -> None:
         self.stands_still = False

@@ -1,4 +1,4 @@
-"""Names of receivers, by what they resolve to."""
+"""Host names of receivers, by the addresses that they resolve to."""
 
 import threading
 from collections.abc import Sequence
@@ -15,7 +15,7 @@ from common.urls.resolver import ResolvedHost
 
 
 class _Table(HostResolver):
-    """A resolver with one answer for all names."""
+    """A resolver with the same response for all names."""
 
     def __init__(self, *addresses: str) -> None:
         self._addresses = tuple(map(ip_address, addresses))

@@ -1,4 +1,4 @@
-"""Sweeps go on whatever comes of them, and report trouble once."""
+"""Sweeps continue whatever their results are, and report an error only once."""
 
 import asyncio
 
@@ -11,7 +11,7 @@ from common.errors import MisconfiguredError
 
 
 async def swept(monkeypatch: pytest.MonkeyPatch, *results: int | Exception) -> list[str]:
-    """Sweep once for each result, and return what was logged."""
+    """Sweep once for each result, and return the log messages."""
     left = list(results)
     done = asyncio.Event()
 

@@ -1,4 +1,4 @@
-"""What an alert would have triggered for, and counts while ClickHouse is unavailable."""
+"""What an alert would have triggered for, and trigger counts while ClickHouse is unavailable."""
 
 import asyncio
 from collections.abc import Iterator
@@ -24,7 +24,7 @@ _START_MS = 1_795_000_000_000
 
 
 class _Store(StandInStore):
-    """Holds rows, a minute apart, and counts; or is unavailable."""
+    """Contains rows at intervals of a minute and counts, or is unavailable."""
 
     def __init__(self, *plates: str) -> None:
         super().__init__()
@@ -56,7 +56,7 @@ class _Store(StandInStore):
 
 
 async def _work(steps: Iterator[object], seconds: float) -> float:
-    """Do steps, each of which takes a second."""
+    """Perform steps that each take a second."""
     used = 0.0
     for _ in steps:
         used += 1

@@ -1,4 +1,4 @@
-"""Why alerts triggered or did not, without a database."""
+"""The reasons why alerts triggered or did not trigger, without a database."""
 
 import asyncio
 import itertools
@@ -34,7 +34,7 @@ from tests.unit.api.callers import endless_limits
 
 
 class _Database:
-    """Does at once what it is asked."""
+    """Runs transactions immediately."""
 
     async def run(self, work: Callable[[Session], AlertListing]) -> AlertListing:
         return work(cast(Session, None))
@@ -50,7 +50,7 @@ class _Rows:
 
 
 class _SlowStore(StandInStore):
-    """Answers of every second alert that another trigger suppresses, the later asked the sooner."""
+    """Reports every second alert as suppressed. Later questions are answered sooner."""
 
     def __init__(self, *, fails_for: UUID | None = None) -> None:
         super().__init__()
@@ -123,7 +123,7 @@ async def test_an_owner_has_so_much_processor_time_a_minute(
     seen = recognition_row(recognition(1))
     made = _insight(StandInStore(), *["ZZ"] * 40)
     used = itertools.count()
-    # Each look at the clock of the thread is a second.
+    # The thread's clock advances by a second with each reading.
     clock = SimpleNamespace(thread_time=lambda: next(used), monotonic=time.monotonic)
     monkeypatch.setattr(insight, "time", clock)
     assert len(await made.explain(seen)) == 40
@@ -134,7 +134,7 @@ async def test_an_owner_has_so_much_processor_time_a_minute(
     body, span = AlertUpdate.model_validate({"plates": ["AB1"]}), Backtest(0, 1)
     with pytest.raises(ApiError, match="CPU time"):
         await made.test(OWNER, body, span)
-    # Another account has its own time.
+    # Another account has its own limit of CPU time.
     monkeypatch.setattr("tests.unit.api.alerts.test_insight.OWNER", UUID(int=9))
     assert len(await made.explain(msgspec.structs.replace(seen, user_id=UUID(int=9)))) == 40
 

@@ -1,4 +1,4 @@
-"""Which stored address a masked one represents."""
+"""The stored URL that a masked URL represents."""
 
 import pytest
 

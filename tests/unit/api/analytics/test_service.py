@@ -1,4 +1,4 @@
-"""Days and hours of the account's time zone, compared with counting each recognition."""
+"""Days and hours in the account's time zone, compared with counting each recognition."""
 
 from collections import Counter
 from datetime import UTC, date, datetime, timedelta
@@ -29,11 +29,11 @@ ZONES = [
     "Europe/Lisbon",
     "America/New_York",
     "America/St_Johns",
-    # The clocks change at midnight here.
+    # In these zones, the clocks change at midnight.
     "America/Santiago",
     "Africa/Cairo",
     "Asia/Kathmandu",
-    # Half an hour of summer time, and offsets in quarters.
+    # These zones have half an hour of summer time, or offsets in quarters of an hour.
     "Australia/Lord_Howe",
     "Pacific/Chatham",
     "Pacific/Kiritimati",
@@ -56,7 +56,7 @@ def _local(at_ms: int, zone: ZoneInfo) -> datetime:
 
 
 def _days_of_every_minute(now_ms: int, zone: ZoneInfo) -> list[date]:
-    """The dates that a clock on the wall showed, minute by minute; at most the last 31."""
+    """Return the dates that a wall clock showed, minute by minute; at most the last 31 dates."""
     shown = {_local(at, zone).date() for at in range(now_ms - SPAN_MS, now_ms, 5 * MINUTE_MS)}
     shown.add(_local(now_ms - 1, zone).date())
     return sorted(shown)[-31:]
@@ -121,7 +121,7 @@ def _each_minute(first: str, hours: int) -> list[QuarterCount]:
 def test_days_are_as_long_as_they_were(
     zone: str, day: str, before_utc: str, minutes: int, twice: int | None, never: int | None
 ) -> None:
-    """A recognition each minute from a day before; the day has as many as it had minutes."""
+    """With a recognition in each minute, a day's count is the number of its minutes."""
     quarters = _each_minute(before_utc, 72)
     now_ms = _ms(before_utc) + 3 * DAY_MS
     wall = ZoneInfo(zone)

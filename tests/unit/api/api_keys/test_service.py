@@ -1,4 +1,4 @@
-"""Who may make a key stronger, by what and for how long, and what is known of its descent."""
+"""Who can extend a key, by which scopes and for how long, and the recorded ancestors of a key."""
 
 from datetime import UTC, datetime
 from uuid import UUID
@@ -24,16 +24,16 @@ def _key(*scopes: Scope, enabled: bool = True, expires_at: datetime | None = EAR
         ({A, B}, None, _key(A, C), {C}),
         (set(), None, _key(A), {A}),
         (ALL_SCOPES, None, _key(*ALL_SCOPES), set()),
-        # Adding.
+        # Changes that add scopes.
         ({A}, _key(B), _key(A, B), set()),
         ({A}, _key(B), _key(B, C), {C}),
-        # Removing scopes.
+        # Changes that only remove permissions.
         ({A}, _key(B, C), _key(B), set()),
         ({A}, _key(C), _key(C, enabled=False), set()),
         ({A}, _key(C, expires_at=LATE), _key(C), set()),
         ({A}, _key(C, expires_at=None), _key(C), set()),
         ({A}, _key(C), _key(C), set()),
-        # Making it work again or longer.
+        # Changes that enable a key or extend its lifetime.
         ({A}, _key(C, enabled=False), _key(C), {C}),
         ({C}, _key(C, enabled=False), _key(C), set()),
         ({A}, _key(C), _key(C, expires_at=LATE), {C}),
@@ -56,9 +56,9 @@ def test_scopes_that_a_caller_grants_without_having_them_are_found(
         (EARLY, None, _key(A, expires_at=LATE), True),
         (EARLY, None, _key(A, expires_at=EARLY), False),
         (LATE, None, _key(A, expires_at=EARLY), False),
-        # A disabled key can be enabled by one that is not bound.
+        # Another key without an expiry could enable a disabled key.
         (EARLY, None, _key(A, enabled=False, expires_at=LATE), True),
-        # Making it work again, longer or for more.
+        # Changes that enable a key, or extend its lifetime or its scopes.
         (EARLY, _key(A), _key(A, expires_at=None), True),
         (EARLY, _key(A), _key(A, expires_at=LATE), True),
         (LATE, _key(A), _key(A, expires_at=LATE), False),
@@ -67,7 +67,7 @@ def test_scopes_that_a_caller_grants_without_having_them_are_found(
         (EARLY, _key(A, enabled=False, expires_at=LATE), _key(A), False),
         (EARLY, _key(A, expires_at=None), _key(A, B, expires_at=None), True),
         (EARLY, _key(A, expires_at=None), _key(A, B), False),
-        # Removing permissions, and changes that grant none.
+        # Changes that remove permissions or grant none.
         (EARLY, _key(A, B, expires_at=None), _key(A, expires_at=None), False),
         (EARLY, _key(A, expires_at=None), _key(A, expires_at=LATE), False),
         (EARLY, _key(A, expires_at=LATE), _key(A, enabled=False, expires_at=LATE), False),

@@ -1,4 +1,4 @@
-"""Buffered audit entries: what a call records, what counts as recorded, what is lost."""
+"""Buffered audit entries: which calls are recorded, what counts as recorded, and what is lost."""
 
 from collections.abc import Callable, Collection
 from dataclasses import replace
@@ -20,7 +20,7 @@ OWNER = UUID(int=1)
 
 
 class Written:
-    """Fake PostgreSQL, which answers unless it has an error to raise."""
+    """Fake PostgreSQL, which stores entries unless it has an error to raise."""
 
     def __init__(self) -> None:
         self.acts: list[AuditAction] = []
@@ -119,7 +119,7 @@ async def test_entries_wait_while_postgresql_is_unavailable(written: Written) ->
     *kept, told = written.acts
     assert [act.parameters["cameraId"] for act in kept] == ["0", "1"]
     assert (told.action, told.parameters) == (Action.AUDIT_INCOMPLETE, {"count": 3})
-    # An entry that found the buffer full was not recorded, and is when the act is repeated.
+    # An entry was lost because the buffer was full, so a repeated call is recorded.
     notes.add(_act("4"))
     await notes.sweep()
     assert written.acts[-1].parameters == {"cameraId": "4"}

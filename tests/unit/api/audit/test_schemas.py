@@ -1,4 +1,4 @@
-"""Changes of columns under the names that fields have in the API."""
+"""Changes of columns, under the API's field names."""
 
 from api.audit_log.schemas import AuditChange, field_changes
 

@@ -1,4 +1,4 @@
-"""How many vehicles a camera usually reports in an hour, where that can be said."""
+"""The usual number of vehicles per hour of a camera, if there is enough data."""
 
 import pytest
 
@@ -15,7 +15,7 @@ NOW_MS = 100 * WEEK_MS
     [
         ([20, 30, 40, 50], 35),
         ([20, 30, 40], 30),
-        # Enabled, but without a pass in one of the weeks.
+        # The camera was enabled, but one of the weeks had no pass.
         ([0, 30, 40, 50], 30),
         ([30, 40], None),
         ([10, 20, 10, 20], None),

@@ -1,4 +1,4 @@
-"""Cameras that report less than half of their usual hour, looked for once an hour."""
+"""The hourly check for cameras that report less than half of their usual number of vehicles."""
 
 from collections.abc import Sequence
 from uuid import UUID
@@ -14,7 +14,7 @@ QUIET, QUIETER, USUAL, SILENT, FEW = (UUID(int=number) for number in range(1, 6)
 
 
 class Hours(ClickHouseStore):
-    """What cameras reported in the last whole hour, and in each of the four weeks before."""
+    """Reports of cameras in the last full hour, and in the same hour of the four weeks before."""
 
     def __init__(self, counts: dict[UUID, tuple[int | None, int]]) -> None:
         self.counts = counts

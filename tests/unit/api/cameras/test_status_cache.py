@@ -1,4 +1,4 @@
-"""The state of cameras: what is shown of it, and waiting for a worker."""
+"""The cached status of cameras, and waiting for a worker."""
 
 import asyncio
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""Stream addresses and other fields of cameras as they come in."""
+"""Stream URLs and other fields of cameras as clients send them."""
 
 from dataclasses import replace
 from datetime import UTC, datetime

@@ -1,4 +1,4 @@
-"""The command ``platestream`` as it is installed, and what its commands say without settings."""
+"""The installed ``platestream`` command, and messages of its commands without settings."""
 
 import pytest
 from typer.testing import CliRunner

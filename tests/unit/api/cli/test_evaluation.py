@@ -1,4 +1,4 @@
-"""``platestream evaluate`` on one drawn photo, with the models that come with the service."""
+"""``platestream evaluate`` on one drawn photo, with the bundled models."""
 
 import json
 from pathlib import Path

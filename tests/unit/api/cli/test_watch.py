@@ -1,4 +1,4 @@
-"""What ``platestream watch`` shows of the stream, and of a gap in it."""
+"""Output of ``platestream watch`` for recognitions, and for a gap in the event stream."""
 
 import json
 from typing import Any

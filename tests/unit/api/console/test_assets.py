@@ -1,4 +1,4 @@
-"""The console's files: what they may hold, how large they are, how they are served."""
+"""The console's files: allowed content, maximum size, and HTTP headers."""
 
 import gzip
 import hashlib

@@ -1,4 +1,4 @@
-"""Past deliveries that are sent once more: whose trace they go on with."""
+"""Past deliveries that are sent once more continue the trace of their event."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Sample events for trying out a receiver."""
+"""Sample events for testing a receiver."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""The page that shows the description: Swagger UI, from its published files."""
+"""The page with the API description: Swagger UI, from the published files."""
 
 import hashlib
 import re

@@ -1,4 +1,4 @@
-"""Images of erased recognitions leave the image store; those that it refuses hinder nothing."""
+"""Images of erased recognitions are deleted, and images that S3 refuses do not block others."""
 
 from collections.abc import Sequence
 from typing import cast
@@ -41,7 +41,7 @@ class Notes:
 
 
 class Images:
-    """An image store that refuses to remove some, or is unavailable."""
+    """An image store that refuses to delete some images, or is unavailable."""
 
     def __init__(self, *refused: str) -> None:
         self.refused = frozenset(refused)
@@ -92,7 +92,7 @@ async def test_a_store_that_is_unavailable_loses_no_place() -> None:
     images.is_unavailable = False
 
     assert [await sweeper.sweep() for _ in range(3)] == [4, 2, 0]
-    # A note with an earlier time, from a clock that is slow, is found as well.
+    # A note with an earlier time, from a clock that is slow, is processed as well.
     notes.left.append(noted(0))
     assert await sweeper.sweep() == 2
 

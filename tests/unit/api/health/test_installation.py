@@ -1,4 +1,4 @@
-"""What administrators see of an installation."""
+"""The state of an installation as server administrators see it."""
 
 import threading
 from collections.abc import Sequence
@@ -50,5 +50,5 @@ async def test_the_status_has_the_lag_of_each_stage() -> None:
         {"name": "sink", "workers": 0, "waiting": 0, "behindSeconds": None},
     ]
     assert body["disks"] == [{"name": "kafka", "usedRatio": 0.5, "freeBytes": 1 << 30}]
-    # Its clock may be slower than the broker's.
+    # The clock of the process can be slower than the broker's clock.
     assert installation_body(found, READINESS, 0).stages[0].behind_seconds == 0  # type: ignore[index]

@@ -1,4 +1,4 @@
-"""Cameras of a CSV file."""
+"""Imports of cameras from a CSV file."""
 
 from api.imports.cameras import imported_cameras
 from api.imports.tables import read_table

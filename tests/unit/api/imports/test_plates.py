@@ -1,4 +1,4 @@
-"""What is taken of a CSV file of plates, and what is said of the rest."""
+"""Imports of plates from a CSV file, and messages about rejected lines."""
 
 import codecs
 import csv

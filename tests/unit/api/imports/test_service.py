@@ -1,4 +1,4 @@
-"""Files of an owner: what they may cost."""
+"""Limits of the time that an account's imports can take."""
 
 from uuid import uuid4
 
@@ -22,7 +22,7 @@ async def test_an_owner_has_so_much_processor_time_a_minute(
         return len(table.rows)
 
     assert await imports.read(greedy, b"AB12\n", None, lines) == 1
-    # What cannot be read costs time, too.
+    # An invalid file costs time, too.
     with pytest.raises(InvalidInputError):
         await imports.read(greedy, b"AB12\0", None, lines)
     with pytest.raises(ApiError) as refused:

@@ -1,4 +1,4 @@
-"""Bytes of request bodies that are held at once."""
+"""Bytes of request bodies that are in memory at the same time."""
 
 from collections import Counter
 from contextlib import ExitStack
@@ -14,7 +14,7 @@ BOUNDS = BodyBounds(in_all=10 * MIB, public=4 * MIB, per_address=3 * MIB)
 
 
 def budget(mebibytes: int = 100, bounds: BodyBounds = BOUNDS) -> BodyBudget:
-    """Return a budget with so much for an owner."""
+    """Return a budget with this many MiB per account."""
     return BodyBudget(bounds, endless_limits(body_mebibytes=mebibytes))
 
 
@@ -22,7 +22,7 @@ def test_what_a_call_holds_is_given_back() -> None:
     bodies = budget()
     with bodies.for_caller(caller("key"), 7) as share:
         assert bodies.held_bytes == 7
-        # It was announced as more than it was; more than is held cannot come.
+        # The announced size was too large. A body cannot grow beyond its reservation.
         share.resize(4)
         share.resize(9)
         assert bodies.held_bytes == 4
@@ -40,7 +40,7 @@ def test_all_together_have_a_bound() -> None:
             bodies.for_caller(caller("third"), 3 * MIB)
         assert refused.value.code is ErrorCode.SERVICE_BUSY
         assert refused.value.retry_after_seconds
-        # What was refused is not held.
+        # Rejected bytes do not count.
         with bodies.for_caller(caller("third"), MIB):
             assert bodies.held_bytes == 8 * MIB
 

@@ -1,4 +1,4 @@
-"""Turns, shared fairly."""
+"""Turns that are shared fairly."""
 
 import asyncio
 
@@ -8,7 +8,7 @@ from api.limits.fair_queue import FairQueue, QueueFullError, QueueLimits
 
 
 class Bench:
-    """Turns, and the callers that have one."""
+    """A queue, and the callers that have a turn."""
 
     def __init__(self, limits: QueueLimits) -> None:
         self.turns = FairQueue[str](limits)
@@ -22,7 +22,7 @@ class Bench:
             await self._ends[name].wait()
 
     async def ask(self, *names: str) -> list[asyncio.Task[None]]:
-        """Ask for turns; the first letter of each name is the caller."""
+        """Request turns. The first letter of each name is the caller."""
         tasks = [asyncio.create_task(self._take(name)) for name in names]
         await _settle()
         return tasks

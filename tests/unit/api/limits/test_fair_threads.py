@@ -1,4 +1,4 @@
-"""Threads that callers share in turns, and the time that each can use."""
+"""Threads that callers share in turns, and the time that each caller can use."""
 
 import asyncio
 import threading
@@ -18,7 +18,7 @@ async def test_work_runs_in_no_more_threads_than_allowed() -> None:
 
     def work() -> None:
         names.add(threading.current_thread().name)
-        # Two are in it together, each time.
+        # Two calls must always run at the same time.
         both.wait(timeout=10)
 
     await asyncio.gather(*(threads.run("a", work) for _ in range(8)))

@@ -1,4 +1,4 @@
-"""Sliding windows and the block after abuse."""
+"""Sliding windows, and the block after abuse."""
 
 from dataclasses import replace
 
@@ -37,7 +37,7 @@ async def test_the_limit_slides(clock: WallClock) -> None:
     clock.now += 30
     assert await _passed(limiter, 6) == [True] * 5 + [False]
     clock.now += 31
-    # The first five are more than a minute old, the second five are not.
+    # The first five calls are more than a minute old, but the second five are not.
     assert await _passed(limiter, 6) == [True] * 5 + [False]
 
 
@@ -96,7 +96,7 @@ async def test_five_times_the_limit_blocks_for_five_minutes(clock: WallClock) ->
 
 @pytest.mark.usefixtures("clock")
 async def test_five_times_the_limit_of_image_calls_blocks_too() -> None:
-    # 15 image calls, of which the limit of all calls refuses the last five.
+    # These are 15 image calls, of which the limit of all calls rejects the last five.
     limiter = RateLimiter(RULES, endless_limits())
     await _passed(limiter, 15, recognizes=True)
     assert (await _refusal(limiter)).code is ErrorCode.RATE_LIMITED

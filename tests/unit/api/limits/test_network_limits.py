@@ -1,4 +1,4 @@
-"""Limits by address hold for the networks that one client can have."""
+"""Limits by address also apply to the networks that one client can have."""
 
 import pytest
 
@@ -16,7 +16,7 @@ MIB = 1 << 20
 
 
 def _address(number: int, site: int = 0, prefix: str = "2001:db8:1") -> str:
-    """Return the counted address of a /64 of a /56 (site) of a /48."""
+    """Return the counted address for a /64 network in a /56 (site) in a /48."""
     return counted_by(f"{prefix}:{site:02x}{number:02x}::1")
 
 
@@ -75,7 +75,7 @@ async def test_failed_credentials_of_a_network_count_together(clock: WallClock) 
 
 
 async def _fails(attempts: LoginAttempts, number: int, address: str) -> bool:
-    """Return whether a wrong password for a separate account was compared."""
+    """Return whether a wrong password for a new account was compared."""
     compared = False
     with pytest.raises(ApiError):
         async with attempts.attempt(f"{number}@example.com", Origin(address)):

@@ -1,4 +1,4 @@
-"""The networks by which an address is counted and takes turns."""
+"""The networks by which addresses are counted and take turns."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Limits of one owner."""
+"""Limits of one account."""
 
 import pytest
 from prometheus_client import CollectorRegistry

@@ -1,7 +1,7 @@
-"""All bounded pools of the serving processes: who can fill each, and by what it is shared.
+"""All limited pools of the service: the callers that can fill each pool, and how it is shared.
 
-The table is held by walking the source, so a new pool needs a line here. Each pool of the API that
-is shared in turns is filled by a greedy caller in a test: another caller gets the next turn.
+A test compares the table with the source, so a new pool needs a line here. Another test fills each
+pool of the API that is shared in turns with a greedy caller; another caller gets the next turn.
 """
 
 import ast
@@ -74,12 +74,12 @@ KINDS = frozenset(
         "to_thread",
     }
 )
-"""Classes of which an object is a pool, and calls that use one; `to_thread`: that of the loop."""
+"""Classes of pools, and calls that use a pool; `to_thread` uses the event loop's pool."""
 
 
 @dataclass(frozen=True)
 class Pool:
-    """A pool: the module that creates it, its class, who can fill it, and how it is shared."""
+    """A pool: the module that creates the pool, its class, its callers, and how they share it."""
 
     module: str
     kind: str
@@ -88,7 +88,7 @@ class Pool:
 
 
 POOLS: Sequence[Pool] = (
-    # The API: turns.
+    # API: pools that callers share in turns.
     Pool("api/adapters/clickhouse.py", "FairQueue", "searches", "owner"),
     Pool("api/adapters/image_store.py", "FairThreads", "images, stored image calls", "owner"),
     Pool("api/adapters/outbound.py", "FairThreads", "addresses of webhooks and alerts", "owner"),
@@ -99,11 +99,11 @@ POOLS: Sequence[Pool] = (
     Pool("api/recognize/readers.py", "FairQueue", "image calls", "owner; the demo is one"),
     Pool("api/recognize/readers.py", "FairQueue", "demo calls", "network"),
     Pool("api/security/lookup.py", "FairQueue", "keys and sessions not valid before", "network"),
-    # "passwords" and "known-passwords".
+    # These are "passwords" and "known-passwords".
     Pool("api/sessions/service.py", "FairThreads", "log-ins", "network; known devices apart"),
     Pool("api/adapters/outbound.py", "FairThreads", "addresses of services to notify", "owner"),
     Pool("api/imports/routes.py", "FairThreads", "CSV files", "owner; seconds a minute for each"),
-    # The API: a bound for each owner or network.
+    # API: pools with a limit for each account or network.
     Pool("api/__main__.py", "ConnectionLimits", "connections", "address: four can fill all"),
     Pool("api/middleware/http_protocol.py", "ConnectionLimits", "connections in tests", "likewise"),
     Pool("api/cameras/probe.py", "Semaphore", "camera tests", "owner: one for each"),
@@ -111,25 +111,25 @@ POOLS: Sequence[Pool] = (
     Pool("api/container.py", "CameraProbe", "camera tests", "owner: one; full with as many owners"),
     Pool("api/container.py", "Exports", "exports", "owner: 2"),
     Pool("api/container.py", "StreamSlots", "live streams", "owner: free share"),
-    # Inside of a pool that callers fill.
+    # Pools inside of a pool that callers fill.
     Pool("api/limits/fair_threads.py", "FairQueue", "each FairThreads above", "caller"),
     Pool("api/limits/fair_threads.py", "ThreadPoolExecutor", "callers with a turn", "turns"),
     Pool("recognition/workers/pool.py", "Queue", "images whose turn it is", "turns before it"),
     Pool("recognition/workers/worker.py", "Queue", "images of its process", "turns before it"),
-    # The webhooks stage: attempts take turns, and each other pool has room for all of them.
+    # Webhooks stage: attempts take turns, and each other pool has capacity for all attempts.
     Pool("streams/webhooks/delivery/dispatcher.py", "EndpointQueues", "deliveries", "owner"),
     Pool("common/urls/resolver.py", "ThreadPoolExecutor", "attempts", "turns before it"),
     Pool("streams/webhooks/apprise/sender.py", "ThreadPoolExecutor", "attempts", "turns before it"),
     Pool("streams/webhooks/delivery/crops.py", "ThreadPoolExecutor", "attempts", "turns before it"),
-    # Stages: frames of cameras, of which each owner has a share (streams/recognition/reading).
+    # Stages: frames of cameras. Each account has a share (streams/recognition/reading).
     Pool("streams/recognition/reading/ordered_worker.py", "Semaphore", "frames", "owner's share"),
     Pool("streams/recognition/app.py", "OrderedTaskPool", "frames", "owner's share"),
     Pool("streams/recognition/tracking/images.py", "ThreadPoolExecutor", "passes", "owner's share"),
-    # No caller: the operator's broker and commands, models at the start.
+    # Pools without a caller: the server administrator's broker and commands, and loading models.
     Pool("streams/mqtt/broker.py", "Semaphore", "the broker", "one installation"),
     Pool("streams/mqtt/broker.py", "Semaphore", "the broker, after it reconnects", "likewise"),
     Pool("recognition/models/runtime.py", "ThreadPoolExecutor", "the start", "no others"),
-    # The event loop's own threads, which take no turns: no caller of the API can fill them.
+    # Threads of the event loop, which have no turns because no caller of the API can fill them.
     Pool("api/alerts/insight.py", "to_thread", "the end of the process", "no others"),
     Pool("api/imports/routes.py", "to_thread", "the end of the process", "no others"),
     Pool("api/pictures/service.py", "to_thread", "the end of the process", "no others"),
@@ -165,7 +165,7 @@ def _created() -> Iterator[tuple[str, str]]:
 
 
 def _name(called: ast.expr) -> str:
-    # FairQueue[UUID](...)
+    # FairQueue[UUID](...) is called as FairQueue.
     called = called.value if isinstance(called, ast.Subscript) else called
     return called.attr if isinstance(called, ast.Attribute) else getattr(called, "id", "")
 
@@ -175,7 +175,7 @@ def test_every_pool_is_listed_with_who_can_fill_it() -> None:
 
 
 class Work:
-    """Work that begins when it has a turn, and ends when the test says so."""
+    """Work that begins when it gets a turn, and ends when the test allows it."""
 
     def __init__(self) -> None:
         self.begun: list[str] = []
@@ -185,12 +185,12 @@ class Work:
         self._ends[name] = threading.Event()
 
     def do(self, name: str) -> None:
-        """Begin work in a thread, and wait for its end."""
+        """Begin work in a thread, and wait until the work may end."""
         self.begun.append(name)
         self._ends[name].wait(20)
 
     async def wait(self, name: str) -> None:
-        """Begin work on the event loop, and wait for its end."""
+        """Begin work on the event loop, and wait until the work may end."""
         self.begun.append(name)
         await asyncio.to_thread(self._ends[name].wait, 20)
 
@@ -200,7 +200,7 @@ class Work:
 
 
 Call = Callable[[str], Awaitable[Any]]
-"""Has work of this name done in a pool; the caller is the one of the context."""
+"""Performs the work with this name in a pool, for the caller of the current context."""
 
 
 def _database(work: Work, monkeypatch: pytest.MonkeyPatch) -> Call:
@@ -290,7 +290,7 @@ def _known_passwords(work: Work, monkeypatch: pytest.MonkeyPatch) -> Call:
 
 
 def _explanations(work: Work, monkeypatch: pytest.MonkeyPatch) -> Call:
-    """The text of the only condition is the name; the owner is that of the recognition."""
+    """The name is the text of the only condition, and the recognition has the account."""
 
     def rule_of(name: str) -> object:
         work.do(name)
@@ -403,7 +403,7 @@ def test_every_pool_of_the_api_that_is_shared_in_turns_is_tried() -> None:
         for pool in POOLS
         if pool.kind in ("FairQueue", "FairThreads") and pool.module != "api/limits/fair_threads.py"
     ]
-    # The module of logins creates one for unknown and one for known devices.
+    # The login module creates a pool for unknown devices and a pool for known devices.
     assert len(FAIR_POOLS) == len(in_turns) + 1
 
 
@@ -431,7 +431,7 @@ async def test_a_greedy_caller_keeps_no_other_waiting(
         count = len(work.begun)
         work.end(work.begun[ended])
         await _begun_more_than(work, count)
-    # One turn of the greedy caller, which waited first, is the most that comes before.
+    # At most one turn of the greedy caller, which waited first, comes before.
     assert work.begun.index("other") <= full + 1
     work.end(*greedy, "other")
     await asyncio.gather(*calls)
@@ -445,7 +445,7 @@ async def test_known_devices_wait_for_no_stranger(monkeypatch: pytest.MonkeyPatc
         work.add(name)
     calls = []
     for number, name in enumerate(names):
-        # As many networks as calls: none of them can make room for another.
+        # There are as many networks as calls, so no network can be evicted for another.
         queue_as(f"network {number}")
         calls.append(asyncio.create_task(_done(_log_in(made, None), name)))
     await _settled(work)
@@ -458,7 +458,7 @@ async def test_known_devices_wait_for_no_stranger(monkeypatch: pytest.MonkeyPatc
 
 
 async def _done(call: Call, name: str) -> None:
-    # Calls without capacity are rejected, and no resource is found here.
+    # Without capacity, calls are rejected. The test also has no resources to be found.
     with suppress(ApiError, PlatestreamError):
         await call(name)
 
@@ -471,7 +471,7 @@ async def _begun_more_than(work: Work, count: int) -> None:
 
 
 async def _settled(work: Work) -> None:
-    """Return when nothing more begins: after some passes of the loop and of the threads."""
+    """Return when no more work begins, after some passes of the event loop and the threads."""
     quiet = 0
     while quiet < 10:
         before = len(work.begun)

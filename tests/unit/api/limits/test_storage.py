@@ -1,4 +1,4 @@
-"""Windows in memory: what counts, for how long, and what is forgotten."""
+"""Windows in memory: what they count, how long, and when counts are dropped."""
 
 import asyncio
 

@@ -1,4 +1,4 @@
-"""A process shows new recognitions once it knows what was erased of them."""
+"""A process shows new recognitions only after it has loaded the erasures."""
 
 import asyncio
 

@@ -1,4 +1,4 @@
-"""What a process keeps of the newest recognitions, and how a reader goes through it."""
+"""The latest recognitions in a process's memory, and how a client iterates over them."""
 
 import asyncio
 import random
@@ -22,7 +22,7 @@ NOW_MS = 1_790_000_000_000
 
 
 def recognition(plate: str, owner_id: UUID = OWNER) -> RecognitionRow:
-    """Return one with an id that follows from its plate."""
+    """Return a recognition whose ID is derived from its plate."""
     return RecognitionRow(
         id=uuid.uuid5(owner_id, plate),
         user_id=owner_id,
@@ -39,14 +39,14 @@ def recognition(plate: str, owner_id: UUID = OWNER) -> RecognitionRow:
 
 
 def recent(capacity: int = 100, *, partitions: int = 2) -> RecentRecognitions:
-    """Return a memory that is complete from offset 10 of each partition on."""
+    """Return a memory that is complete from offset 10 of each partition."""
     kept = RecentRecognitions(capacity)
     kept.reset(dict.fromkeys(range(partitions), 10))
     return kept
 
 
 def plates(cursor: StreamCursor, limit: int = 100) -> list[str]:
-    """Return what a reader gets next."""
+    """Return the plates of a client's next batch."""
     return [passed.recognition.plate for passed in cursor.next_batch(limit)]
 
 
@@ -74,7 +74,7 @@ def test_it_resumes_after_its_position_in_a_process_with_another_order() -> None
     cursor = StreamCursor(here, OWNER)
     here.post(arrivals)
     seen = cursor.next_batch(7)
-    # The same partitions, merged in another order: first all of one, then all of the other.
+    # The same partitions in another order: all records of one, then all records of the other.
     there.post(sorted(arrivals, key=lambda arrival: arrival.partition))
     again = StreamCursor(there, OWNER)
     again.resume_from(StreamPosition(seen[-1].offsets, NOW_MS), NOW_MS)

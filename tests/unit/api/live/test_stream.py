@@ -1,4 +1,4 @@
-"""The events that one reader gets, their ids, filters and bounds."""
+"""The events that a client receives, with their IDs, filters and limits."""
 
 import json
 import uuid
@@ -29,7 +29,7 @@ SEALER = ResumeTokens(SecretBox(Fernet.generate_key().decode()))
 
 
 class Reader:
-    """A stream and what may happen to its reader."""
+    """A stream, and the events that can end or delay its client."""
 
     def __init__(self, kept: RecentRecognitions, *, beat_seconds: float = 60) -> None:
         self.refusal: Exception | None = None
@@ -87,7 +87,7 @@ async def test_a_lost_place_is_reported_and_the_stream_goes_on() -> None:
     await events.aclose()
 
     assert "event: reset\n" in first
-    # From five minutes before the last sign of life on, the list holds what is missing.
+    # The list has the missed recognitions, from five minutes before the last sign of life.
     assert f'"since":"{format_timestamp(NOW_MS - 1000 - 300_000)}"' in first
     assert '"plate":"new"' in event
 

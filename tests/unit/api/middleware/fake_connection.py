@@ -1,4 +1,4 @@
-"""A connection of the API's protocol without a network; its clock is set by tests."""
+"""A connection of the API's protocol without a network. Tests set its clock."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -11,7 +11,7 @@ from api.middleware.http_protocol import ApiHttpProtocol
 
 
 class Transport(asyncio.Transport):
-    """Stores what is written; ``held`` bytes of it wait for a peer that is not ``reading``."""
+    """Stores the output. ``held`` bytes wait for a peer that is not ``reading``."""
 
     def __init__(self, peer: str) -> None:
         super().__init__({"peername": (peer, 4711)})
@@ -46,14 +46,14 @@ class Transport(asyncio.Transport):
         return self.closed
 
     def pause_reading(self) -> None:
-        """Nothing is read here."""
+        """Do nothing, because nothing is read here."""
 
     def resume_reading(self) -> None:
-        """Nothing is read here."""
+        """Do nothing, because nothing is read here."""
 
 
 class Timers:
-    """The running loop, with a clock that is set by tests."""
+    """The running event loop, with timers that a test controls."""
 
     def __init__(self) -> None:
         self._loop = asyncio.get_running_loop()
@@ -68,7 +68,7 @@ class Timers:
         return handle
 
     def pass_over(self, seconds: float) -> None:
-        """Run the timers that are due after ``seconds`` and were not cancelled."""
+        """Run the timers that were set to ``seconds`` and not cancelled."""
         due, self._due = self._due, []
         for after, handle in due:
             if not handle.cancelled() and after == seconds:
@@ -76,7 +76,7 @@ class Timers:
 
 
 async def count_body(scope: Any, receive: Any, send: Any) -> None:
-    """Read the whole body and answer with its length."""
+    """Read the whole body, and respond with its length."""
     size, more = 0, True
     while more:
         message = await receive()
@@ -89,7 +89,7 @@ async def count_body(scope: Any, receive: Any, send: Any) -> None:
 
 
 async def refuse_body(scope: Any, receive: Any, send: Any) -> None:
-    """Read neither the body nor another request."""
+    """Respond without reading the body, and accept no further request."""
     headers = [(b"content-length", b"2"), (b"connection", b"close")]
     await send({"type": "http.response.start", "status": 413, "headers": headers})
     await send({"type": "http.response.body", "body": b"no"})

@@ -1,4 +1,4 @@
-"""Connections: their maximum, and the time without progress of an answer."""
+"""Limits on connections: their number, and the time without progress of a response."""
 
 import asyncio
 import resource
@@ -23,7 +23,7 @@ _CHECKS = round(WRITE_SECONDS / WRITE_CHECK_SECONDS)
 
 
 async def _unread() -> Connection:
-    """Return a connection with an answer that its peer has not read."""
+    """Return a connection with a response that the peer has not read."""
     connection = Connection()
     connection.transport.reading = False
     assert await connection.send(_REQUEST)
@@ -68,7 +68,7 @@ async def test_a_slow_reader_reads_to_the_end() -> None:
 
 
 async def test_a_reader_that_takes_as_much_as_is_written_is_not_left() -> None:
-    """An event stream: new events arrive all the time, and the backlog stays the same."""
+    """In an event stream, new events arrive all the time, and the backlog stays the same."""
     connection = await _unread()
     for _ in range(5 * _CHECKS):
         connection.protocol.transport.write(b"event")
@@ -124,7 +124,7 @@ async def test_the_rest_of_a_rejected_body_is_discarded_for_a_while() -> None:
     assert connection.transport.ended
     assert not connection.transport.closed
 
-    # Neither the rest of it nor what follows it is read.
+    # Neither the rest of the body nor the following request is read.
     assert await connection.send(b"a" * 90, _REQUEST, b"\0" * 1_000_000) == b""
     assert not connection.transport.closed
     connection.timers.pass_over(LINGER_SECONDS)

@@ -1,4 +1,4 @@
-"""Public documents: compressed, and not sent again to clients that have them."""
+"""Public documents are compressed, and not sent again to clients that have them cached."""
 
 import gzip
 

@@ -1,4 +1,4 @@
-"""The one format of errors, for every fault."""
+"""Every error has the same format."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager

@@ -1,4 +1,4 @@
-"""Malformed HTTP is answered like every other fault."""
+"""The response to malformed HTTP has the format of all other errors."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""Everything before a request's body is limited, because no key has been checked by then."""
+"""Everything before a request's body is limited, because the key has not been checked by then."""
 
 from collections.abc import AsyncIterator
 

@@ -1,4 +1,4 @@
-"""The span of a request: its attributes, what it never contains, and its trace."""
+"""The span of a request: its attributes, its trace, and data that a span never contains."""
 
 import asyncio
 import re
@@ -18,7 +18,7 @@ from tests.recorded_spans import SOME_TRACE, RecordingTracer, recorded_spans
 
 
 class Application:
-    """Answers with a status, or fails; records the trace in which it was called."""
+    """Responds with a status, or fails. Records the trace in which it was called."""
 
     def __init__(self, status: int = 200, error: BaseException | None = None) -> None:
         self.status = status

@@ -1,4 +1,4 @@
-"""The cookie of a login in progress, and the settings of a provider."""
+"""The cookie of an unfinished login, and the settings of a provider."""
 
 import pytest
 from cryptography.fernet import Fernet

@@ -1,4 +1,4 @@
-"""Which tokens are accepted, and which are not."""
+"""Tokens that are accepted, and tokens that are rejected."""
 
 import base64
 import hashlib
@@ -44,7 +44,7 @@ def _checked(token: str, keys: object = KEYS) -> Any:
 
 
 def _forged(algorithm: str, secret: bytes) -> str:
-    """Return a token with an algorithm that needs no private key of the provider."""
+    """Return a token with an algorithm that does not require the provider's private key."""
     parts = ({"alg": algorithm, "kid": "one"}, _claims())
     head = b".".join(_encoded(json.dumps(part).encode()) for part in parts)
     signature = hmac.digest(secret, head, "sha256") if secret else b""

@@ -1,4 +1,4 @@
-"""The spans of the relay's messages: ended with the outcome of the message."""
+"""The spans of the relay's messages end with the outcome of the message."""
 
 from typing import Any
 
@@ -22,7 +22,7 @@ class _Acknowledgement(Future):  # type: ignore[misc]
 
 
 class FakeProducer:
-    """Accepts a message, rejects it, or reports later that it failed."""
+    """Accepts a message, rejects a message, or reports later that a message failed."""
 
     def __init__(self, refusal: Exception | None, failure: Exception | None) -> None:
         self._refusal = refusal

@@ -1,4 +1,4 @@
-"""The trace of a row of the outbox."""
+"""The trace of an outbox row."""
 
 import pytest
 from hypothesis import given
@@ -35,7 +35,7 @@ def test_a_reader_ignores_it() -> None:
         None,
         b"",
         b"{}",
-        # A client's own header of a webhook, and a text that looks like the field.
+        # A webhook header that a client has set, and a value that looks like the field.
         b'{"version":1,"headers":{"a":"b"' + FIELD + b"}",
         encode(_record(FIELD.decode())),
         encode(_record('"' + FIELD.decode())),

@@ -90,7 +90,7 @@ def test_none_of_a_thousand_forged_cursors_opens() -> None:
         if number % 4 == 0:
             data = bytearray(chance.randbytes(len(sealed)))
         elif number % 4 == 1:
-            # Another position with the same seal.
+            # The cursor has another position with the same seal.
             data[:25] = SEALER_PLACE.pack(1, chance.randrange(2**40), chance.randbytes(16))
         elif number % 4 == 2:
             for _ in range(chance.randrange(1, 4)):

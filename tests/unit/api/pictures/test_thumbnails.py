@@ -58,7 +58,7 @@ def test_it_is_upright_and_keeps_its_colours() -> None:
 
     with Image.open(io.BytesIO(small)) as image:
         assert image.size == (200, 400)
-        # Rotated clockwise: the left edge is the top.
+        # The image is rotated clockwise, so the left edge becomes the top.
         red, _, blue = image.convert("RGB").getpixel((100, 100))  # type: ignore[misc] # RGB has three
     assert red > 150 > blue
 

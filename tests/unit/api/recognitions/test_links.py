@@ -1,4 +1,4 @@
-"""Links to images that may not be stored yet."""
+"""Links to images that may not have been stored yet."""
 
 import asyncio
 import time
@@ -22,7 +22,7 @@ DAY_MS = 86_400_000
 
 
 class Images:
-    """S3 with the images of some keys; it can hang or be unavailable."""
+    """S3 with the images of some keys. It can hang, or be unavailable."""
 
     def __init__(self) -> None:
         self.keys: set[str] = set()

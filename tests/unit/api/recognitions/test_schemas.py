@@ -1,4 +1,4 @@
-"""The JSON of a page has exactly the fields of the description."""
+"""The JSON of a page has exactly the fields of the API description."""
 
 import json
 from datetime import UTC, datetime

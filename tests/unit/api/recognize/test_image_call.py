@@ -1,4 +1,4 @@
-"""Body and answer of the image call."""
+"""Body and response of the image call."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable
@@ -38,7 +38,7 @@ def _request(chunks: Iterable[bytes], announced: str | None = None) -> Request:
 
 
 async def _read(request: Request, rule: BodyRule = IMAGE_RULE) -> bytes:
-    """Read the body as a route after the gate does."""
+    """Read the body as a route does after the checks."""
     declared_body_size(request, rule)
     return await read_image_body(limit_body(request, rule, lambda _: None))
 
@@ -65,7 +65,7 @@ async def test_a_bad_image_is_refused(
     ("chunks", "announced"),
     [
         ([JPEG], str(MAX_IMAGE_BYTES + 1)),
-        # An announced length that is too small is not trusted.
+        # An announced length that is too small is ignored.
         ([JPEG, bytes(MAX_IMAGE_BYTES - 4), b"x"], "4"),
         ([b"x" * (MAX_IMAGE_BYTES + 1)], "many"),
     ],

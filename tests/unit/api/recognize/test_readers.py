@@ -15,7 +15,7 @@ WAIT_SECONDS = 60
 
 
 class Processes:
-    """Returns scripted readings when a test releases them."""
+    """Returns scripted readings once a test releases them."""
 
     def __init__(self) -> None:
         self.begun: list[bytes] = []
@@ -29,7 +29,7 @@ class Processes:
         return ImageReadings((), 1, 1, 1)
 
     async def end(self, data: bytes) -> None:
-        """End the reading of an image, and run everything that follows."""
+        """End the reading of an image, and run the tasks that follow."""
         self._ends[data].set()
         await settle()
 
@@ -41,7 +41,7 @@ async def settle() -> None:
 
 
 class Bench:
-    """A reader, its processes and the calls that were made."""
+    """A reader, its processes, and the calls so far."""
 
     def __init__(
         self, *, at_once: int = 2, waiting: int = 8, wait_seconds: float = WAIT_SECONDS
@@ -116,7 +116,7 @@ async def test_who_fills_the_queue_makes_room_for_others() -> None:
     for last in calls[3:]:
         with pytest.raises(RecognizerBusyError, match="full"):
             await last
-    # Equally many wait for both: neither is dropped.
+    # Both callers have equally many calls, so no call is dropped.
     with pytest.raises(RecognizerBusyError, match="full"):
         await bench.reader.read_image(b"c", OTHER)
 
@@ -145,7 +145,7 @@ async def test_a_caller_that_is_gone_loses_no_place() -> None:
     waiting = await bench.ask(b"2", b"3", payer=ONE)
     (other,) = await bench.ask(b"4", payer=OTHER)
 
-    # The slot becomes free in the same step in which a caller leaves.
+    # The slot becomes free in the same step in which a caller disconnects.
     waiting[0].cancel()
     reading.cancel()
     await settle()

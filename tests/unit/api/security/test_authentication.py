@@ -21,7 +21,7 @@ PER_MINUTE = 5
 
 
 class _Keys:
-    """Fake database with one record, or none."""
+    """Fake database with one record or none."""
 
     def __init__(self) -> None:
         self.record: KeyRecord | None = None
@@ -33,7 +33,7 @@ class _Keys:
 
 
 class _Gate:
-    """An authenticator whose result is tested."""
+    """An authenticator under test."""
 
     def __init__(self, per_minute: int = PER_MINUTE) -> None:
         self.keys = _Keys()
@@ -43,7 +43,7 @@ class _Gate:
         self.authenticator = Authenticator(database, failures, clock=lambda: self.now)
 
     async def say(self, key: str | None = None, address: str = HERE) -> str:
-        """Return the result for a key; for an invalid one by default."""
+        """Return the result for a key; without a key, for an invalid one."""
         try:
             await self.authenticator.authenticate(f"Bearer {key or _made_up()}", address)
         except ApiError as error:
@@ -105,7 +105,7 @@ async def test_a_key_that_was_good_is_not_held_up_by_the_failures_of_others() ->
     assert await gate.say(key) == "welcome"
     gate.keys.record = None
     assert [await gate.say() for _ in range(9)][-1] == "rate_limited"
-    # Looked up again, not only cached.
+    # The key was looked up again, and not only cached.
     gate.keys.record = _record()
     gate.now += 1
     assert await gate.say(key) == "welcome"

@@ -46,7 +46,7 @@ def test_what_is_no_key_is_refused(text: str) -> None:
 
 
 def test_the_checksum_never_changes() -> None:
-    # CRC-32 (zlib) of 34 zeros in base62; keys in the hands of clients depend on it.
+    # CRC-32 (zlib) of 34 zeros in base62. Existing keys of clients depend on this value.
     assert credentials.is_api_key("pk_" + "0" * 34 + "0iqUEf")
 
 

@@ -1,4 +1,4 @@
-"""Origin of requests: origins of pages, addresses behind proxies."""
+"""Origins of requests: origins of pages, and addresses with reverse proxies."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Devices on which an owner logged in before."""
+"""Devices on which an account has logged in before."""
 
 from uuid import UUID
 
@@ -66,7 +66,7 @@ def test_a_device_cookie_cannot_be_forged(devices: Devices, box: SecretBox) -> N
     )
 
     assert [devices.known(cookie, EMAIL) for cookie in made_up] == [None] * len(made_up)
-    # Other values encrypted with the key are no devices, even if a client chose their text.
+    # Other values encrypted with the same key are not devices, even if a client chose their text.
     assert devices.known(box.encrypt(f"id {EMAIL}"), EMAIL) is None
 
 

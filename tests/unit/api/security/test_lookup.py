@@ -1,4 +1,4 @@
-"""How long a credential is cached, and which ones wait to be looked up."""
+"""How long a credential is cached, and which credentials wait for a lookup."""
 
 import asyncio
 from collections.abc import Callable
@@ -28,7 +28,7 @@ RECORD = KeyRecord(
 
 
 class _Rows:
-    """Fake database that counts queries, which wait while it is held."""
+    """Fake database that counts queries. Queries wait while the database is held."""
 
     def __init__(self) -> None:
         self.found: KeyRecord | None = None
@@ -117,7 +117,7 @@ async def test_unknown_credentials_wait_in_a_separate_queue() -> None:
         await lookup.find(OTHER)
     assert refused.value.code is ErrorCode.SERVICE_BUSY
     assert (refused.value.status, refused.value.retry_after_seconds) == (503, 1)
-    # Credentials that were valid before are looked up without waiting for them.
+    # Credentials that were valid before do not wait for unknown credentials.
     known = asyncio.create_task(lookup.find(DIGEST))
     await _turn_the_loop()
     assert rows.questions == 3

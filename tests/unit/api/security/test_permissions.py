@@ -1,4 +1,4 @@
-"""The gate: every route declares its access, and none can be called without it."""
+"""Every route declares its access, and no route can be called without an access check."""
 
 from typing import Any
 
@@ -72,7 +72,7 @@ def test_a_route_that_declares_nothing_does_not_start() -> None:
     router = APIRouter(route_class=GuardedRoute)
 
     async def change_cameras() -> None:
-        """A route without declared access."""
+        """Stand for a route without declared access."""
 
     with pytest.raises(MisconfiguredError, match="change_cameras.* does not declare"):
         router.patch("/api/cameras")(change_cameras)
@@ -83,7 +83,7 @@ def test_a_route_without_the_gate_prevents_the_start(monkeypatch: pytest.MonkeyP
 
     @router.patch("/api/cameras")
     async def change_cameras() -> None:
-        """A route without the gate."""
+        """Stand for a route without the access check."""
 
     monkeypatch.setattr("api.app.ROUTERS", (*ROUTERS, router))
     with pytest.raises(MisconfiguredError, match="is not a GuardedRoute"):
@@ -94,7 +94,7 @@ def test_allowed_methods_of_a_path() -> None:
     assert TABLE.allowed_methods("/api/cameras") == ("GET", "HEAD", "POST")
     assert TABLE.allowed_methods("/api/cameras/1") == ("DELETE", "GET", "HEAD", "PUT")
     assert TABLE.allowed_methods("/api/nothing") == ()
-    # A HEAD of an endless answer would have to start it.
+    # A HEAD request of an endless response would have to start the response.
     assert TABLE.allowed_methods("/api/recognitions/stream") == ("GET",)
 
 
@@ -102,8 +102,9 @@ _NAMES_ANOTHER = {
     *("demonstrate", "test_camera", "find_invitation", "accept_invitation"),
     *("begin_oidc", "finish_oidc", "rotate_notification_secret"),
 }
-"""Calls without an id in their path that may be 404: disabled, named in their body, or
-not made yet."""
+"""Calls that can return 404 without an ID in their path: disabled, named in the body, or not
+created yet.
+"""
 
 
 def _check(operation: dict[str, Any], access: Access, *, has_id: bool) -> None:

@@ -1,4 +1,4 @@
-"""Login attempts: those in flight count, and there is never a moment without a limit."""
+"""Login attempts: attempts in flight count, so there is never a moment without a limit."""
 
 import pytest
 
@@ -63,7 +63,7 @@ async def test_an_attempt_that_was_rate_limited_counts_as_no_failure() -> None:
 
 
 async def _fail_until_refused(attempts: LoginAttempts, origins: list[Origin]) -> int:
-    """Return how many wrong passwords were compared."""
+    """Fail until a login is denied, and return the number of compared passwords."""
     looked_at = 0
     for origin in origins:
         while await _fail(attempts, origin):
@@ -112,7 +112,7 @@ async def test_who_logged_in_before_guesses_within_bounds_too(
         clock.now += 61
 
     assert looked_at == [RULES.per_minute] * 4 + [0] * 6
-    # Its failures do not count for other devices.
+    # The device's failures do not count for other devices.
     assert await _fail_until_refused(attempts, _strangers(30)) == RULES.per_account_per_hour
 
 

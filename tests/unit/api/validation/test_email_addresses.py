@@ -1,4 +1,4 @@
-"""Which email addresses the service accepts."""
+"""Email addresses that the service accepts or rejects."""
 
 import pytest
 

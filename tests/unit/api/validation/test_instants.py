@@ -1,4 +1,4 @@
-"""Date-times in query parameters, and spans that can be stored."""
+"""Date-times in query parameters, and time ranges that can be stored."""
 
 from uuid import UUID
 
@@ -21,7 +21,7 @@ OWNER = UUID(int=1)
         ("1970-01-01T02:00:00+02:00", 0),
         ("1970-01-01T00:00:00.001Z", 1),
         ("1970-01-01T00:00:00.0010001Z", 1),
-        # Between two milliseconds: the first one that is not before it.
+        # A time between two milliseconds is rounded up.
         ("1970-01-01T00:00:00.0011Z", 2),
         ("1969-12-31T23:59:59.9989Z", -1),
         ("0001-01-01T00:00:00+14:00", -62_135_647_200_000),

@@ -1,4 +1,4 @@
-"""Cooldowns compared with a slow, obvious model."""
+"""Cooldowns compared with a slow, simple model."""
 
 from uuid import UUID
 

@@ -1,4 +1,4 @@
-"""Resolution of one alert and one pass, in any order and with repeats."""
+"""The resolution of an alert's early trigger by a pass, in any order and with repeats."""
 
 import itertools
 

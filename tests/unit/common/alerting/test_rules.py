@@ -1,4 +1,4 @@
-"""Which rules a recognition matches: the index compared with each rule alone."""
+"""The alerts that a recognition matches: the index compared with checking each alert."""
 
 from typing import Any
 from uuid import UUID

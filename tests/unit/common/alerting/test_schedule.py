@@ -1,4 +1,4 @@
-"""Windows of local time compared with a slow, obvious model."""
+"""Windows of local time compared with a slow, simple model."""
 
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
@@ -25,7 +25,7 @@ _schedules = st.builds(
 
 
 def _is_open(schedule: AlertSchedule, timezone: str, at: datetime) -> bool:
-    """The schedule by definition: compares the local time and weekday."""
+    """Return whether the schedule is open, by comparing the local time and weekday."""
     wall = at.astimezone(ZoneInfo(timezone))
     clock, today = wall.strftime("%H:%M"), wall.date()
     days = [day.value for day in schedule.days_of_week] or list(_NAMES)
@@ -40,7 +40,7 @@ def _is_open(schedule: AlertSchedule, timezone: str, at: datetime) -> bool:
 
 
 def _changes(timezone: str) -> Iterator[datetime]:
-    """The hours of a year in which a zone changes its offset."""
+    """Return the hours of a year in which a zone changes its offset."""
     zone = ZoneInfo(timezone)
     for fortnight in range(26):
         at = datetime(_YEAR, 1, 1, tzinfo=UTC) + timedelta(days=14 * fortnight)

@@ -1,4 +1,4 @@
-"""Apprise URLs: which are accepted, and that plugins send only through our exchange."""
+"""Apprise URLs that are accepted, and plugins that send only through our exchange."""
 
 import ast
 import importlib
@@ -75,7 +75,7 @@ def test_a_service_that_does_not_answer_is_a_failure_and_no_error(scheme: str) -
 
 @pytest.mark.parametrize("module", sorted({service.module for service in SERVICES.values()}))
 def test_a_plugin_knows_no_other_way_out(module: str) -> None:
-    """It imports nothing that connects or runs programs, and only the replacement of requests."""
+    """A plugin's imports neither connect nor run programs; they include requests' replacement."""
     plugin = importlib.import_module(f"apprise.plugins.{module}")
     tree = ast.parse(inspect.getsource(plugin))
     imported = {
@@ -114,7 +114,7 @@ def test_the_image_is_sent_if_the_service_accepts_one(scheme: str) -> None:
 
     assert send_message(ADDRESSES[scheme], MESSAGE, exchange)
     sent = b"".join(bodies)
-    # Gotify accepts none; Signal needs base64.
+    # Gotify accepts no image, and Signal needs base64.
     takes_one = scheme != "gotify"
     assert (b"\xff\xd8jpeg" in sent or b"/9hqcGVn" in sent) is takes_one
 

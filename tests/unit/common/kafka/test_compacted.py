@@ -1,4 +1,4 @@
-"""Reports of a reader over several readings; the thread is tested with a real Kafka."""
+"""Reports of a reader over several reads of a topic. Other tests cover the thread with Kafka."""
 
 import asyncio
 from collections.abc import Callable, Iterable
@@ -47,7 +47,7 @@ def _revisions(updates: Iterable[Update[AlertConfig]]) -> list[tuple[UUID, int |
 
 def _read_again(keys: LatestByKey[AlertConfig], topic: _Topic) -> list[tuple[UUID, int | None]]:
     keys.begin_read()
-    # As polls do it: a few at a time.
+    # Records are added a few at a time, as by polls.
     for each in topic.log:
         assert not keys.add([each])
     return _revisions(keys.end_read())
@@ -128,14 +128,14 @@ def test_a_topic_that_was_made_again_is_reported_though_its_offsets_are_the_same
 
 
 class _Consumer:
-    """Accepts a start offset."""
+    """A consumer that accepts a start offset."""
 
     def seek_to_beginning(self, *partitions: object) -> None:
         assert not partitions
 
 
 class _Reader(CompactedTopicReader[AlertConfig]):
-    """Reports immediately, without a thread."""
+    """A reader that reports immediately, without a thread."""
 
     def call_on_loop(self, call: Callable[[], None]) -> None:
         call()
@@ -179,7 +179,7 @@ async def test_a_long_topic_leaves_the_loop_time_for_other_things() -> None:
     loop, last = asyncio.get_running_loop(), asyncio.Event()
 
     def look() -> None:
-        # As a probe would: each turn of the loop.
+        # The probe runs in each turn of the event loop.
         if not last.is_set():
             done.append("probe")
             loop.call_soon(look)

@@ -1,4 +1,4 @@
-"""What prevents topics from being created again, without a broker."""
+"""Conditions under which topics are not created again, without a broker."""
 
 from types import SimpleNamespace
 

@@ -1,4 +1,4 @@
-"""The replication factor of new topics, by number of brokers and settings."""
+"""The replication factor of new topics, by the number of brokers and the settings."""
 
 from types import SimpleNamespace
 

@@ -24,7 +24,7 @@ LOGIN = {
 
 @pytest.fixture
 def files(tmp_path: Path) -> dict[str, str]:
-    """Names of files, valid and invalid."""
+    """Names of valid and invalid files."""
     authority = Authority.make(tmp_path)
     (tmp_path / "text.pem").write_text("no certificate")
     key = serialization.load_pem_private_key(authority.server_file.read_bytes(), None)

@@ -1,4 +1,4 @@
-"""Emails per hour, and the report of those that were suppressed."""
+"""Limit of emails per hour, and the notice about suppressed emails."""
 
 from common.mail.rate_limit import HourlyLimits
 from tests.clock import Clock
@@ -11,7 +11,7 @@ def _limits(clock: Clock, *, per_address: int = 2, per_owner: int = 0) -> Hourly
 
 
 def _send(limits: HourlyLimits, address: str = "phone", *, taken: bool = True) -> str | None:
-    """Send once; return the notice, or the reason for a denial."""
+    """Send once, and return the notice or the reason for the denial."""
     if (denial := limits.denial("owner", address)) is not None:
         return f"denied: {denial.sentence}"
     with limits.sending("owner", address) as allowed:
@@ -30,7 +30,7 @@ def test_the_last_one_says_so_and_the_next_one_what_was_held_back() -> None:
         assert _send(limits) == "denied: The address has reached its limit of 2 messages per hour."
     clock.seconds += 3600
     told = "3 were not sent since the last one: hourly limit reached."
-    # A message that no server accepted reported nothing.
+    # A message that no server accepted does not count as a notice.
     assert _send(limits, taken=False) == told
     assert _send(limits) == told
     assert "were not sent" not in (_send(limits) or "")

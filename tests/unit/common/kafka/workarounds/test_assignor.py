@@ -1,4 +1,4 @@
-"""Assignment of partitions: each worker retains its own, whatever others believe."""
+"""Assignment of partitions: each worker keeps its partitions, whatever other workers claim."""
 
 from types import SimpleNamespace
 from typing import Any
@@ -15,7 +15,7 @@ TOPIC = "config-cameras"
 
 
 def _member(name: str, has: list[int], generation: int, version: int = 2) -> Any:
-    """Return what the group's leader receives from one member, as sent over the network."""
+    """Return what a member sends to the group's leader, as encoded for the network."""
     claim = ConsumerProtocolSubscription.TopicPartition(topic=TOPIC, partitions=has)
     subscription = ConsumerProtocolSubscription(
         version=version,
@@ -47,7 +47,7 @@ def test_a_worker_that_returns_takes_no_camera_from_one_that_goes_on(
 
     assigned = _assigned(members, partitions=4)
 
-    # Half of them go on; the other half is free for the next round.
+    # The worker keeps half of the partitions; the other half is assigned in the next round.
     assert len(assigned[stays]) == 2
     assert assigned[returns] == []
 

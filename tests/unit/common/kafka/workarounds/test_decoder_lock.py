@@ -1,4 +1,4 @@
-"""Decoders of kafka-python that two threads request concurrently."""
+"""Decoders of kafka-python that two threads request at the same time."""
 
 import threading
 from typing import Any
@@ -23,7 +23,7 @@ def test_two_threads_at_once_get_a_decoder_that_works(monkeypatch: pytest.Monkey
             second_begins.set()
             assert first_is_done.wait(_SECONDS)
         elif not first_is_done.is_set():
-            # One at a time: the second waits for the first, and this is in vain.
+            # With the lock, the second thread waits for the first, so this wait times out.
             second_begins.wait(0.5)
         return write(*arguments, **options)
 

@@ -1,4 +1,4 @@
-"""Answers of a group's broker to a worker that asks for committed offsets."""
+"""Responses of a group's broker to a worker that requests committed offsets."""
 
 from typing import Any
 
@@ -16,7 +16,7 @@ _COMMITTED = OffsetFetchResponse_v3(0, [("frames", [(0, 5_000, "", 0)])], 0)
 
 
 class _Client:
-    """Answers as a broker does, one answer per request."""
+    """Responds as a broker does, once per request."""
 
     def __init__(self, answers: list[Any]) -> None:
         self._answers = answers
@@ -26,7 +26,7 @@ class _Client:
 
 
 class _Coordinator(GroupCoordinator):  # type: ignore[misc]
-    """Knows its broker, and finds the next one immediately."""
+    """Has a broker, and finds the next broker immediately."""
 
     def __init__(self, answers: list[Any]) -> None:
         self._client = _Client(answers)

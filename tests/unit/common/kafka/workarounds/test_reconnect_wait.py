@@ -12,7 +12,7 @@ from tests.library_insides import calls
 
 
 class _Wakeup:
-    """Counts the wake-ups of the metadata refresh."""
+    """Counts how often the metadata refresh is woken."""
 
     def __init__(self) -> None:
         self.times = 0
@@ -23,7 +23,7 @@ class _Wakeup:
 
 @pytest.fixture
 def delays() -> dict[str, float]:
-    """Seconds until the producer's client can connect to a node again."""
+    """Return the seconds until the producer's client can connect to a node again."""
     return {"away": 0.25, "connecting": 0.0}
 
 
@@ -34,7 +34,7 @@ def wakeup() -> _Wakeup:
 
 @pytest.fixture
 def metadata(wakeup: _Wakeup) -> Any:
-    """Metadata that were never refreshed."""
+    """Metadata that has never been refreshed."""
     metadata = ClusterMetadata(bootstrap_servers="localhost:9")
     metadata._manager, metadata._wakeup = SimpleNamespace(), wakeup
     metadata.start_refresh_loop = lambda: None
@@ -43,7 +43,7 @@ def metadata(wakeup: _Wakeup) -> Any:
 
 @pytest.fixture
 def client(monkeypatch: pytest.MonkeyPatch, delays: dict[str, float], metadata: Any) -> Any:
-    """The client of a producer that has these metadata."""
+    """The client of a producer that uses this metadata."""
 
     def made(producer: Any, **_: Any) -> None:
         client = SimpleNamespace(connection_delay=delays.__getitem__)

@@ -1,4 +1,4 @@
-"""A join of the group that takes longer than a poll: its result is used at the next poll."""
+"""A join of the group that takes longer than a poll is completed by the next poll."""
 
 import asyncio
 import threading
@@ -16,7 +16,7 @@ from common.kafka.workarounds.rejoin import RejoinPatch
 
 
 class Loop:
-    """In which a task that is waited for too briefly is done before the next poll."""
+    """Event loop that finishes a task before the next poll although its wait timed out."""
 
     def __init__(self) -> None:
         self.is_in_time = False
@@ -33,7 +33,7 @@ class Loop:
 
 
 class Coordinator(ConsumerCoordinator):  # type: ignore[misc] # kafka-python is untyped
-    """kafka-python's own, up to the point where it would send a request."""
+    """kafka-python's coordinator, without the requests."""
 
     def __init__(self) -> None:
         self.config = {"api_version": (3, 9)}
@@ -64,7 +64,7 @@ class Coordinator(ConsumerCoordinator):  # type: ignore[misc] # kafka-python is 
         if self.fails:
             self.fails = False
             raise RebalanceInProgressError
-        # The group's leader assigns what it knows now.
+        # The leader of the group uses the current list of topics.
         self.has_new_partitions = False
         self.joins += 1
         self._generation = Generation(self.joins, "member", "cooperative-sticky")
@@ -138,7 +138,7 @@ def test_what_was_joined_before_the_membership_was_lost_is_forgotten(
 
 
 def test_what_a_join_brought_does_not_outlast_the_membership(coordinator: Coordinator) -> None:
-    # Without heartbeats the group removed it meanwhile, which it has not noticed yet.
+    # The group removed the worker because of missing heartbeats. The worker does not know yet.
     coordinator.poll_group(is_in_time=False)
     coordinator.seconds = 5.0
     coordinator.poll_group(is_in_time=True)
