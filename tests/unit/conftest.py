@@ -1,4 +1,4 @@
-"""Unit tests have no network: a connection fails the test, even if the error is caught."""
+"""Unit tests have no network. A connection fails the test even if the error is caught."""
 
 import socket
 from collections.abc import Iterator
@@ -9,7 +9,7 @@ import pytest
 
 @pytest.fixture(autouse=True)
 def no_network(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Refuse connections and name look-ups. UNIX sockets, as event loops use them, are fine."""
+    """Refuse connections and name look-ups, except for the UNIX sockets that event loops use."""
     attempts: list[str] = []
     connect = socket.socket.connect
 

@@ -1,4 +1,4 @@
-"""Which logins are sent over a network unencrypted."""
+"""Warnings about logins that are sent over a network without encryption."""
 
 import pytest
 

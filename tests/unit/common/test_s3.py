@@ -1,4 +1,4 @@
-"""S3's answers and errors, and how the service interprets them."""
+"""S3's responses and errors, and how the service interprets them."""
 
 from datetime import timedelta
 from io import BytesIO

@@ -1,4 +1,4 @@
-"""Settings report all their faults together, and never a secret."""
+"""Settings report all their errors together, and never reveal a secret."""
 
 import pytest
 from pydantic import SecretStr

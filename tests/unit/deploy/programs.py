@@ -1,4 +1,4 @@
-"""The service's own processes by name, and the settings that each one uses."""
+"""The service's own processes by name, and the settings that each process uses."""
 
 from collections.abc import Iterable
 from pathlib import Path
@@ -16,17 +16,17 @@ PROGRAMS: Final = {program.name: program for program in (*APPLICATION, MQTT)}
 
 
 def used(program: Program) -> set[str]:
-    """Return the variables that a process is read from."""
+    """Return the environment variables that a process reads."""
     return variables(program.settings)
 
 
 def variables(classes: Iterable[type[Fragment]]) -> set[str]:
-    """Return the variables that settings classes are read from."""
+    """Return the environment variables that settings classes read."""
     return {name for settings in classes for name in settings.environment_names()}
 
 
 def required(classes: Iterable[type[Fragment]]) -> set[str]:
-    """Return those without a default."""
+    """Return the environment variables without a default."""
     return {
         variable
         for settings in classes
@@ -36,7 +36,7 @@ def required(classes: Iterable[type[Fragment]]) -> set[str]:
 
 
 def secrets(program: Program) -> set[str]:
-    """Return the secrets among a process's variables."""
+    """Return those of a process's environment variables that are secrets."""
     return {
         variable
         for settings in program.settings
@@ -46,5 +46,5 @@ def secrets(program: Program) -> set[str]:
 
 
 def known_settings() -> set[str]:
-    """Return every variable that some process is read from."""
+    """Return every environment variable that a process reads."""
     return variables(settings_classes())

@@ -1,4 +1,4 @@
-"""The API's memory limit covers everything that it may use."""
+"""The API's memory limit covers the maximum that all its parts may use."""
 
 import re
 from pathlib import Path

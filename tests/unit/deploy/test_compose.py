@@ -243,7 +243,7 @@ def test_the_commands_of_a_backup_fit_the_services() -> None:
     (jobs,) = re.findall(r"for job in (.+?); do", section)
 
     assert {*commands, *jobs.split()} - {"$job;"} <= SERVICES.keys()
-    # The file of erasures is in the folder where commands run: in memory, and writable.
+    # The file of erasures is in the working directory, which is writable and in memory.
     folder = re.findall(r"^WORKDIR (.+)$", (DEPLOY / "Dockerfile").read_text(), re.M)
     assert any(mount.split(":")[0] in folder for mount in SERVICES["admin"]["tmpfs"])
     assert "platestream_kafka" in section

@@ -47,7 +47,7 @@ def test_every_dependency_is_locked_for_both_variants() -> None:
     declared = {re.split(r"[\[<>=]", line)[0].lower() for line in project["dependencies"]}
 
     assert declared <= _locked("service")
-    # Both kinds of onnxruntime have the same files.
+    # Both packages of onnxruntime contain the same files.
     assert declared - {"onnxruntime"} <= _locked("gpu") - {"onnxruntime"}
     assert "onnxruntime" not in _locked("gpu")
     assert "onnxruntime-gpu" in _locked("gpu")

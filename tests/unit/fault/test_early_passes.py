@@ -1,4 +1,4 @@
-"""The load's passes through the alerts stage's code: the checker's model agrees with it."""
+"""The load's passes in the code of the alerts stage: the model of the verdict agrees with it."""
 
 import random
 from collections.abc import Sequence
@@ -66,7 +66,7 @@ def test_ends_take_turns() -> None:
 
 
 def _records() -> list[_Record]:
-    """Return what the load publishes, in order."""
+    """Return the records that the load publishes, in order."""
     due: list[tuple[int, _Record]] = []
     lasting = ends_after_seconds()
     for number in range(_PASSES):
@@ -80,7 +80,7 @@ def _records() -> list[_Record]:
 
 
 def _mixed(records: Sequence[_Record], chance: random.Random, disorder: int) -> list[_Record]:
-    """Return the records, shifted by a few positions, and some repeated."""
+    """Return the records, some shifted by a few positions and some repeated."""
     placed = [(place + chance.uniform(0, disorder), one) for place, one in enumerate(records)]
     if disorder:
         placed += [(place + chance.uniform(0, 20), one) for place, one in placed[::3]]
@@ -138,7 +138,7 @@ def _judged(records: Sequence[_Record], triggers: Sequence[AlertTrigger]) -> Ver
 
 
 def _received(trigger: AlertTrigger, rule: Rule) -> list[ReceivedEvent]:
-    """Return the deliveries of a record of the alerts topic, as the guide for receivers says."""
+    """Return the deliveries of a record on the alerts topic, according to the guide."""
     event, name = trigger_event(trigger.phase), rule.name
     ends = (TriggerPhase.FINAL, TriggerPhase.CONFIRMED, TriggerPhase.CORRECTED)
     received = [ReceivedEvent(ALL, f"{event} {trigger.id}", str(trigger.id), event, name)]

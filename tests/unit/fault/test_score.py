@@ -1,4 +1,4 @@
-"""A report is correct, doubled, missing or invented."""
+"""Each report is correct, doubled, missing or invented."""
 
 from tests.road import score_passes
 

@@ -1,4 +1,4 @@
-"""The checker of the fault tests finds each kind of fault, and nothing where there is none."""
+"""The verdict of the fault tests finds each kind of fault, and no fault where there is none."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -182,7 +182,7 @@ def test_each_kind_of_fault_is_found(change: Callable[[Evidence], Evidence], kin
     assert kind in str(verdict)
 
 
-# Early alerts: a pass that was published as EA1, and its resolution.
+# Early alerts for a pass that was published as EA1, and the resolution of the pass.
 
 _EARLY, _END_MS = TriggerPhase.EARLY, 500
 _PASS = msgspec.structs.replace(
@@ -191,7 +191,7 @@ _PASS = msgspec.structs.replace(
 
 
 def _early(phase: TriggerPhase, seen: Recognition = _PASS) -> AlertTrigger:
-    """Return the records of one trigger, which began with ``_PASS``."""
+    """Return the records of a trigger whose first record is for ``_PASS``."""
     first = _trigger("early", _PASS)
     if phase is _EARLY:
         return msgspec.structs.replace(first, phase=phase)

@@ -1,4 +1,4 @@
-"""Faults of a fleet's rounds, and the order in which processes are replaced."""
+"""Faults in the rounds of a fleet, and the order of a rolling restart."""
 
 import random
 from itertools import islice

@@ -1,4 +1,4 @@
-"""Delays of alerts at given times."""
+"""Delays of alerts that arrive at given times."""
 
 from typing import Any
 from uuid import UUID, uuid4

@@ -1,4 +1,4 @@
-"""The addresses of a name are checked when connecting."""
+"""The addresses of a host name are checked when a connection is opened."""
 
 import socket
 from typing import Any

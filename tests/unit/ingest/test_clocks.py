@@ -1,4 +1,4 @@
-"""The worker's clock follows the machine's, but never goes back."""
+"""The worker's clock follows the machine's clock, but never goes back."""
 
 import pytest
 from hypothesis import given
@@ -11,7 +11,7 @@ START_UNIX_MS = 1_800_000_000_000
 
 
 class Machine:
-    """A machine whose clocks the test sets."""
+    """A machine whose clocks a test sets."""
 
     def __init__(self) -> None:
         self.unix_seconds = START
@@ -19,7 +19,7 @@ class Machine:
         self.clock = MonotonicWallClock(lambda: self.unix_seconds, lambda: self.monotonic_seconds)
 
     def passes(self, seconds: float, step_seconds: float = 0.0) -> Instant:
-        """Advance the clock, and change the time of day by ``step_seconds``."""
+        """Advance the clocks, and change the time of day by ``step_seconds``."""
         self.unix_seconds += seconds + step_seconds
         self.monotonic_seconds += seconds
         return self.clock()
@@ -86,7 +86,7 @@ def test_a_machine_that_is_often_set_back_is_no_restart_loop(
                 )
                 up_seconds, ends = 0.0, ends + 1
 
-    # In four hours: once in ten minutes at most.
+    # The maximum for four hours is one stop in ten minutes.
     assert ends <= max_ends
 
 

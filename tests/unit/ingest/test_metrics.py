@@ -1,4 +1,4 @@
-"""Metrics by camera: separate ones up to a limit, the other cameras together."""
+"""Metrics by camera: separate metrics up to a limit, and one total for all further cameras."""
 
 from collections.abc import Mapping
 from uuid import UUID

@@ -1,4 +1,4 @@
-"""Settings of ingest that are checked at start."""
+"""Settings of ingest that are checked at the start."""
 
 from pathlib import Path
 from typing import Any

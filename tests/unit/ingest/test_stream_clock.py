@@ -1,4 +1,4 @@
-"""Capture times follow the stream, not its delays, and never decrease."""
+"""Capture times follow the stream despite network delays, and never decrease."""
 
 import random
 
@@ -12,7 +12,7 @@ START_MS = 1_800_000_000_000
 
 
 def _stream(clock: CaptureClock, delays_ms: list[float], fps: float = 25) -> list[float]:
-    """Return the delay of each capture time after the true one, in ms."""
+    """Return the difference between each capture time and the true time, in ms."""
     errors = []
     for number, delay_ms in enumerate(delays_ms):
         true_ms = START_MS + number * 1000 / fps
@@ -33,7 +33,7 @@ def test_delay_on_the_way_does_not_move_capture_times() -> None:
 
 def test_a_stall_leaves_the_times_of_its_backlog_true() -> None:
     clock = CaptureClock()
-    # Nothing arrives for 3 s, then everything together.
+    # No frame arrives for 3 s, and then all frames arrive together.
     delays = [20.0] * 100 + [20.0 + max(0, 3000 - 40 * n) for n in range(100)] + [20.0] * 10
 
     errors = _stream(clock, delays)
@@ -44,7 +44,7 @@ def test_a_stall_leaves_the_times_of_its_backlog_true() -> None:
 def test_drift_between_the_clocks_is_followed() -> None:
     clock = CaptureClock()
     last_error_ms = 0.0
-    # A camera whose clock runs 200 ppm slow, for an hour at 1 frame/s.
+    # A camera whose clock runs 200 ppm slow, during one hour at 1 frame/s.
     for number in range(3600):
         arrival_ms = START_MS + number * 1000 + 20
         captured_ms = clock.capture_ms(number * (1 - 200e-6), arrival_ms)

@@ -1,4 +1,4 @@
-"""Model cards and models for tests: a network's output is given, not computed."""
+"""Model cards, and models whose output a test sets, so that nothing is computed."""
 
 from collections.abc import Callable
 from typing import Any
@@ -28,7 +28,7 @@ SLOTS = 10
 
 
 class SaidModel:
-    """A model whose output is a function of its input; it records its inputs."""
+    """A model whose output is a function of its input, and which records its inputs."""
 
     def __init__(self, say: Callable[[Tensor], dict[str, Tensor]]) -> None:
         self._say = say
@@ -115,12 +115,12 @@ def reader_card(
 
 
 def centre_rows(*rows: tuple[float, float, float, float, float]) -> Tensor:
-    """Return rows of centre x, centre y, width, height, score as N x 5 x A."""
+    """Return rows of centre x, centre y, width, height and score, as a 1 x 5 x N tensor."""
     return np.array([rows], np.float32).transpose(0, 2, 1)
 
 
 def slots_of(text: str, probability: float = 0.9) -> Tensor:
-    """Return the slots x alphabet probabilities of a text; the rest goes to the next character."""
+    """Return slots x alphabet probabilities of a text. The next character gets the remainder."""
     slots = np.zeros((SLOTS, len(ALPHABET)), np.float32)
     for row, character in zip(slots, text.ljust(SLOTS, "_"), strict=True):
         best = ALPHABET.index(character)
@@ -130,6 +130,6 @@ def slots_of(text: str, probability: float = 0.9) -> Tensor:
 
 
 def plate_chance_card(**weights: float) -> PlateProbabilityCard:
-    """Weights of the given features; all others are zero."""
+    """Return a card with the given weights; the weights of all other features are zero."""
     names = PlateProbabilityCard.__struct_fields__
     return PlateProbabilityCard(**(dict.fromkeys(names, 0.0) | weights))

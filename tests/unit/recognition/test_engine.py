@@ -67,7 +67,7 @@ def test_confidence_is_calibrated_and_the_mean_of_the_characters() -> None:
 
 @pytest.mark.parametrize(("text", "confidence"), [("AB123CD", 0.81), ("WELCOME", 0.45)])
 def test_confidence_is_less_where_it_may_be_no_plate(text: str, confidence: float) -> None:
-    # The detector is 0.9 sure: as odds 9 to 1, of letters alone 1 to 1.
+    # The detector's confidence of 0.9 gives odds of 9 to 1; letters alone reduce them to 1 to 1.
     chance = plate_chance_card(score=1.0, letters_alone=-math.log(9))
     (found,) = recognizer(text, plate_chance=chance).recognize(IMAGE)
     assert found.confidence == pytest.approx(confidence, abs=1e-4)
@@ -111,7 +111,8 @@ def test_length_and_confidence_decide_what_is_a_plate(monkeypatch: pytest.Monkey
 def test_of_one_plate_the_box_with_the_better_reading_counts(
     part: tuple[str, float], sureness: float, text: str
 ) -> None:
-    # Near, a part of the plate scores 0.45; from afar, half as large, all of it 0.42.
+    # A part of the plate scores 0.45 in the large input; the whole scores 0.42 in the half-size
+    # one.
     near = centre_rows((160, 150, 150, 40, 0.45), (160, 290, 90, 20, 0.4))
     hints = iter([near, centre_rows((160, 155, 110, 25, 0.42)), centre_rows((0, 0, 0, 0, 0.0))])
     detects = SaidModel(lambda _: {"output0": next(hints)})

@@ -106,7 +106,7 @@ def test_a_longer_strip_is_refused(size: tuple[int, int]) -> None:
 
 
 def with_exif(data: bytes, exif: bytes) -> bytes:
-    """A JPEG or PNG with these bytes as its EXIF data."""
+    """Return a JPEG or PNG with these bytes as its EXIF data."""
     if data.startswith(b"\x89PNG"):
         chunk = b"eXIf" + exif
         whole = len(exif).to_bytes(4, "big") + chunk + zlib.crc32(chunk).to_bytes(4, "big")

@@ -1,4 +1,4 @@
-"""Grafana's dashboards: generated from the catalogue, each metric in one of them."""
+"""Grafana's dashboards are generated from the catalogue, and each metric is in one dashboard."""
 
 import json
 from collections import Counter

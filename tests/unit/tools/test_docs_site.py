@@ -1,4 +1,4 @@
-"""The site of docs/: all pages in its navigation, no broken link, nothing external."""
+"""The documentation site: complete navigation, no broken link, no external content."""
 
 import re
 import tomllib

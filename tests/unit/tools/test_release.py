@@ -1,4 +1,4 @@
-"""The notes of a release, and the version in all its parts."""
+"""The notes of a release, and the version numbers in all packages."""
 
 import json
 import re

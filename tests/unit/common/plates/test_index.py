@@ -1,4 +1,4 @@
-"""The index of lists compared with checking each entry."""
+"""The index of plate lists compared with checking each entry."""
 
 from itertools import product
 
@@ -10,7 +10,7 @@ from common.plates.matching import PlateMatcher, listed_plate
 from common.plates.ngram_index import edited_grams, pattern_grams
 from common.plates.partition_index import plate_pairs, text_pairs
 
-# Plates with the characters that mark their ends in the index.
+# Plates that include the characters which mark the ends of plates in the index.
 _characters = "AB08^$"
 _matchers = st.builds(listed_plate, st.text("AB08*?", min_size=1, max_size=6), st.integers(0, 2))
 _lists = st.lists(st.lists(_matchers, max_size=3), max_size=10)

@@ -1,4 +1,4 @@
-"""Which plates a text matches."""
+"""Plates that a search text matches."""
 
 import re
 from functools import cache
@@ -101,7 +101,7 @@ def test_edits_are_those_of_the_definition(one: str, other: str, max_edits: int)
 
 @cache
 def _edits(one: str, other: str) -> int:
-    """The edit distance by definition; slow."""
+    """Return the edit distance by its definition; slow."""
     if not one or not other:
         return len(one) + len(other)
     return min(
@@ -130,7 +130,7 @@ def test_edits_of_a_pattern_are_those_of_its_nearest_text(
 
 @cache
 def _pattern_edits(pattern: str, text: str) -> int:
-    """The fewest edits from ``text`` to any plate that ``pattern`` matches; slow."""
+    """Return the fewest edits from ``text`` to any plate that ``pattern`` matches; slow."""
     if not pattern:
         return len(text)
     if pattern[0] == "*":

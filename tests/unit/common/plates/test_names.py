@@ -23,7 +23,7 @@ def _named(plate: str, **changed: Any) -> str | None:
         ("ab-12 cde", "Courier"),
         ("AB12CDF", None),
         ("ZZ1", None),
-        # The first entry that matches it.
+        # The first matching entry gives the name.
         ("XY5Z", "Fleet"),
         ("XY?Z", "Chief"),
         ("", None),

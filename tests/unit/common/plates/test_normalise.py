@@ -1,4 +1,4 @@
-"""Two spellings of a plate have the same normalised text, the one that readers return."""
+"""Spellings of one plate have the same normalised text, which is the text that readers return."""
 
 import json
 import re

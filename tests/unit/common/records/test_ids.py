@@ -1,4 +1,4 @@
-"""IDs are derived from their cause: a replay gives the same, and the time can be decoded."""
+"""IDs are derived from their cause, so a replay gives the same ID, and contain the time."""
 
 from datetime import date
 from uuid import UUID, uuid4

@@ -1,4 +1,4 @@
-"""Payloads have exactly the fields of the API's answers."""
+"""Payloads have exactly the fields of the API's responses."""
 
 import json
 from datetime import UTC, datetime

@@ -1,4 +1,4 @@
-"""Records can be encoded and decoded, and invalid ones are reported as such."""
+"""Records can be encoded and decoded, and invalid records are reported as invalid."""
 
 from uuid import UUID
 

@@ -1,4 +1,4 @@
-"""Traces across Kafka's messages."""
+"""Traces across Kafka messages."""
 
 from types import SimpleNamespace
 from typing import Any
@@ -25,7 +25,7 @@ ONE, TWO, THREE = (UUID(int=number) for number in (1, 2, 3))
 
 
 def message(traceparent: bytes | None, offset: int = 7) -> Any:
-    """Return a message as aiokafka gives it."""
+    """Return a message as aiokafka returns it."""
     headers = () if traceparent is None else (("other", b"x"), ("traceparent", traceparent))
     return SimpleNamespace(topic="frames", partition=3, offset=offset, headers=headers)
 

@@ -1,4 +1,4 @@
-"""Start and continuation of traces, and which headers are ignored."""
+"""Start and continuation of traces, and ignored trace headers."""
 
 from typing import Any
 
@@ -166,7 +166,7 @@ def test_log_lines_have_the_ids_of_the_span() -> None:
 
 
 def _logged() -> Any:
-    """Return the fields that a log line has from its trace."""
+    """Return the fields that a log line gets from its trace."""
     return add_trace_ids(structlog.get_logger(), "info", {})
 
 

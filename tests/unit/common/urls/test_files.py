@@ -1,4 +1,4 @@
-"""Video files as cameras: inside the folder, and containers only."""
+"""Video files as cameras: only container formats, and only inside the folder."""
 
 from pathlib import Path
 
@@ -68,7 +68,7 @@ def test_every_fault_has_the_same_message(folder: Path, tmp_path: Path) -> None:
 
 
 def test_a_file_of_images_is_not_a_camera(folder: Path) -> None:
-    """Like a segment of Kafka's log, which FFmpeg takes for a series of JPEG images."""
+    """A segment of Kafka's log is such a file: FFmpeg reads it as a series of JPEG images."""
     _, encoded = cv2.imencode(".jpg", np.zeros((64, 64, 3), np.uint8))
     jpeg = encoded.tobytes()
     segment = folder / "00000000000000000000.log"

@@ -1,4 +1,4 @@
-"""Allowed targets of the service, and attempts to make it send elsewhere."""
+"""Allowed targets of the service, and attempts to make the service send elsewhere."""
 
 from ipaddress import ip_address
 
@@ -20,7 +20,7 @@ NOTHING_ALLOWED = OutboundRules()
 ADDRESS, MALFORMED, SCHEME = (f"outbound_url_{kind}" for kind in ("address", "malformed", "scheme"))
 
 REFUSED = {
-    # The machine itself.
+    # Addresses of the machine itself.
     "http://127.0.0.1/": ADDRESS,
     "http://127.0.0.1:8000/": ADDRESS,
     "http://127.255.255.254/": ADDRESS,
@@ -46,7 +46,7 @@ REFUSED = {
     "http://256.256.256.256/": MALFORMED,
     "http://4294967296/": MALFORMED,
     "http://a.127/": MALFORMED,
-    # Dots at the end.
+    # Host names with dots at the end.
     "http://127.0.0.1./": ADDRESS,
     "http://localhost./": ADDRESS,
     "http://127.0.0.1../": MALFORMED,
@@ -64,7 +64,7 @@ REFUSED = {
     "http://[64:ff9b:1::a00:1]/": ADDRESS,
     "http://[2001:0:7f00:1::1]/": ADDRESS,
     "http://[fe80::5efe:127.0.0.1]/": ADDRESS,
-    # Private, link-local, carriers', unique local, multicast, reserved.
+    # Private, link-local, carrier, unique local, multicast and reserved addresses.
     "http://10.0.0.1/": ADDRESS,
     "http://172.16.0.1/": ADDRESS,
     "http://172.31.255.255/": ADDRESS,
@@ -89,7 +89,7 @@ REFUSED = {
     "http://[2001:db8::1]/": ADDRESS,
     "http://[3fff::1]/": ADDRESS,
     "http://[5f00::1]/": ADDRESS,
-    # Metadata services.
+    # Addresses of metadata services.
     "http://169.254.169.254/latest/meta-data/": ADDRESS,
     "http://169.254.170.2/": ADDRESS,
     "http://100.100.100.200/": ADDRESS,
@@ -111,7 +111,7 @@ REFUSED = {
     "http://vault.internal/": ADDRESS,
     "http://router.lan/": ADDRESS,
     "http://nas.home.arpa/": ADDRESS,
-    # Users, and what takes one part of an address for another.
+    # URLs with a user, and URLs that programs parse in different ways.
     "http://user:password@receiver.example.com/": MALFORMED,
     "http://receiver.example.com@127.0.0.1/": MALFORMED,
     "http://receiver.example.com:80@127.0.0.1/": MALFORMED,

@@ -1,4 +1,4 @@
-"""Which stream URLs are allowed for cameras, and that their passwords stay hidden."""
+"""Stream URLs that are allowed for cameras, and how their passwords are hidden."""
 
 from ipaddress import ip_address
 from pathlib import Path

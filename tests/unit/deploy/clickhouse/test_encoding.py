@@ -1,4 +1,4 @@
-"""Bodies of requests, and frames of answers."""
+"""Request bodies, and frames of responses."""
 
 import gzip
 import io

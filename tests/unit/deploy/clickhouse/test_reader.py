@@ -1,4 +1,4 @@
-"""Which statements the analyst can send; they are formatted by the engine."""
+"""Statements that an analyst can send, as formatted by the engine."""
 
 import pytest
 from hypothesis import given

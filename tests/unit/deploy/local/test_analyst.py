@@ -1,4 +1,4 @@
-"""The analyst of a local stack: a password, and its file."""
+"""The analyst of a local stack: the password and its file."""
 
 import json
 from pathlib import Path
@@ -19,7 +19,7 @@ def _plan(root: Path, environment: dict[str, str] | None = None, **settings: obj
 
 
 def _written(plan: StackPlan, monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
-    """The file's content once access is ensured that an older release had written."""
+    """Return the content of an older release's file after ``ensure_access``."""
     monkeypatch.setattr("deploy.local.access._is_valid", lambda _: True)
     if read_access(plan.layout) is None:
         write_access(plan.layout, Access(plan.base_url, "pk_test", "a@b.example", "secret", "c"))

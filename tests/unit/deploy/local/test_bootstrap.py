@@ -19,7 +19,7 @@ _STEPS_BESIDE = (
 
 @pytest.fixture
 def clone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """An empty clone whose commands are only recorded."""
+    """An empty clone whose commands are recorded and not run."""
     monkeypatch.setattr(bootstrap, "CLONE", tmp_path)
     monkeypatch.setattr(bootstrap, "LOCAL", tmp_path / ".local")
     monkeypatch.setattr(bootstrap, "VENV", tmp_path / ".venv")
@@ -46,7 +46,7 @@ def commands(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, ...]]:
 
 
 class Environment:
-    """A virtual environment in which packages are recorded, not installed."""
+    """A virtual environment in which packages are recorded and not installed."""
 
     def __init__(self, clone: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         self.stamp = clone / ".venv" / "packages.stamp"
@@ -67,7 +67,7 @@ class Environment:
         bootstrap.main(level)
 
     def renew(self) -> None:
-        """Have other versions locked."""
+        """Change the lock files, as a release with other versions does."""
         for file in self._files:
             file.write_text(f"{len(self.installed)} of {file.name}")
 
@@ -84,7 +84,7 @@ class Environment:
 def environment(
     clone: Path, commands: list[object], monkeypatch: pytest.MonkeyPatch
 ) -> Environment:
-    """No environment yet, in an empty clone."""
+    """An empty clone without an environment."""
     return Environment(clone, monkeypatch)
 
 
@@ -143,7 +143,7 @@ def test_jars_that_are_there_are_checked_at_each_start(
 
 
 def _list_jars(server: str, *names: str) -> Path:
-    """List jars that contain their name; return a folder with them."""
+    """List jars whose content is their name, and return a folder with these jars."""
     folder = bootstrap.CLONE / "jars"
     folder.mkdir()
     for name in names:

@@ -67,7 +67,7 @@ def test_the_same_stream_is_the_same_camera() -> None:
 
 
 class _Api:
-    """Answers as an API with these cameras."""
+    """Responds like an API with these cameras."""
 
     def __init__(self, *identifiers: str) -> None:
         self.known = [_camera(identifier) for identifier in identifiers]

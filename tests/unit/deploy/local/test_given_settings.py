@@ -1,4 +1,4 @@
-"""Each process gets the settings that it loads, and no others."""
+"""Each process gets only the settings that it loads."""
 
 import runpy
 import sys
@@ -15,7 +15,7 @@ _STARTED = (*APPLICATION, MQTT_WITHOUT_IMAGES, *MIGRATIONS)
 
 
 class _LoadedError(BaseException):
-    """The first settings that a process loads."""
+    """Raised when a process loads its first settings."""
 
     def __init__(self, settings: type[Fragment]) -> None:
         super().__init__(settings)
@@ -29,7 +29,7 @@ def _loaded(monkeypatch: pytest.MonkeyPatch, command: tuple[str, ...]) -> type[F
     module, *arguments = command[command.index("-m") + 1 :]
     monkeypatch.setattr(BaseSettings, "__init__", stop)
     monkeypatch.setattr("sys.argv", [module, *arguments])
-    # Another test may have imported it; here it runs as a process does.
+    # Another test may have imported the module, but a process runs it from the start.
     monkeypatch.delitem(sys.modules, f"{module}.__main__", raising=False)
     with pytest.raises(_LoadedError) as loaded:
         runpy.run_module(module, run_name="__main__", alter_sys=False)

@@ -1,4 +1,4 @@
-"""Only a camera's last configuration counts while a partition is read from its start."""
+"""While a partition is read from its start, only the last configuration of a camera counts."""
 
 from uuid import UUID
 

@@ -1,4 +1,4 @@
-"""Records of a worker's cameras: none is published after a camera's end."""
+"""Records of a worker's cameras. No record is published after a camera's end."""
 
 import threading
 from collections.abc import Callable
@@ -33,7 +33,7 @@ RULES = CameraSessionSettings(
 
 
 class World:
-    """A fleet with two cameras, whose stream URLs cannot be decrypted, and its records."""
+    """A fleet with two cameras, whose stream URLs cannot be decrypted, and the fleet's records."""
 
     def __init__(self) -> None:
         self.published: list[tuple[UUID, bool]] = []
@@ -46,7 +46,7 @@ class World:
             pipeline=PipelineDeps(
                 frames=producer, snapshots=snapshots, metrics=metrics, now=lambda: START
             ),
-            # The stream URLs cannot be decrypted, so nothing is captured.
+            # The stream URLs cannot be decrypted, so no camera is captured.
             captures=cast("CapturePool", None),
             secrets=SecretBox(Fernet.generate_key().decode()),
             metrics=metrics,
@@ -128,7 +128,7 @@ def test_a_camera_that_is_deleted_while_it_is_published_is_gone_in_the_end(world
     def delete(camera_id: UUID) -> None:
         if camera_id == GOES:
             deleting.start()
-            # Enough time to finish, unless it is blocked.
+            # This is enough time to finish, unless the call is blocked.
             deleting.join(0.1)
 
     world.before_status = delete

@@ -19,7 +19,7 @@ TOPIC = "config-cameras"
 
 
 class Consumer:
-    """Behaves like kafka-python's, up to the point where it would call a broker."""
+    """Behaves like kafka-python's consumer, up to the point where it would call a broker."""
 
     def __init__(self, options: dict[str, Any], subscribed: threading.Event) -> None:
         (assignor,) = options["partition_assignment_strategy"]
@@ -38,7 +38,7 @@ class Consumer:
 
 
 class Cameras:
-    """Records which partitions are released."""
+    """Records the partitions that are released."""
 
     def __init__(self) -> None:
         self.released: list[int] = []

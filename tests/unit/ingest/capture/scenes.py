@@ -1,4 +1,4 @@
-"""Encoded still scenes with some motion, and the results of a capture."""
+"""Encoded scenes with little motion, and the results of a capture."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -20,7 +20,7 @@ from ingest.clocks import Instant
 FPS = 25
 GROUP_SECONDS = 2
 REST_SECONDS = 16
-"""Until motion detection has settled and knows the scene's noise."""
+"""Time after which motion detection has settled and knows the scene's noise."""
 
 WIDTH_PX, HEIGHT_PX = 320, 180
 SETTINGS = FrameSettings(
@@ -30,7 +30,7 @@ Painter = Callable[[float, NDArray[np.uint8]], None]
 
 
 class PacketClock:
-    """Advances by a frame's time with each packet."""
+    """A clock that advances by the duration of a frame with each packet."""
 
     def __init__(self) -> None:
         self.seconds = 0.0
@@ -42,7 +42,7 @@ class PacketClock:
 
 @dataclass
 class Watch:
-    """The outcome of a stream's frames, by their time in it."""
+    """The results of a stream's frames, by the time in the stream."""
 
     whole: list[float] = field(default_factory=list)
     glimpses: list[float] = field(default_factory=list)
@@ -76,7 +76,7 @@ def video(
     size: tuple[int, int] = (WIDTH_PX, HEIGHT_PX),
     **options: str,
 ) -> bytes:
-    """A noisy still scene with a painter; H.264 in a transport stream."""
+    """Return a noisy still scene with painted changes, as H.264 in a transport stream."""
     file = BytesIO()
     rng = np.random.default_rng(1)
     scene = rng.integers(60, 120, (HEIGHT_PX, WIDTH_PX)).astype(np.float32)
@@ -98,7 +98,7 @@ def video(
 
 
 class Altered:
-    """A container whose packets a test has changed."""
+    """A container whose packets a test changes."""
 
     def __init__(self, container: Any, alter: Callable[[int, Any], None]) -> None:
         self._container = container

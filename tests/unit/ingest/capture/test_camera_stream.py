@@ -1,4 +1,4 @@
-"""A stream that delivers packets must deliver frames too, or it ends."""
+"""A stream that delivers packets must also deliver frames, or it ends."""
 
 from fractions import Fraction
 from io import BytesIO
@@ -19,7 +19,7 @@ INTRA_REFRESH = {"g": "50", "intra-refresh": "1"}
 
 
 class PacketClock:
-    """A clock that advances by a frame's time with each call."""
+    """A clock that advances by the duration of a frame with each call."""
 
     def __init__(self) -> None:
         self.seconds = 0.0
@@ -138,7 +138,7 @@ def test_a_late_stream_skips_non_reference_frames() -> None:
 
 def test_a_backlog_of_the_network_is_decoded_but_for_that() -> None:
     control = DecodeControl()
-    # Four seconds held up, then 25 frames a tenth of a second.
+    # The stream is held up for four seconds, and then delivers 25 frames per tenth of a second.
     efforts = [control.next(4000 - 1000 * tenth, False, tenth / 10) for tenth in range(5)]
 
     assert KEYFRAMES not in efforts

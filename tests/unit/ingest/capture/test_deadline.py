@@ -1,4 +1,4 @@
-"""A connection has limited time and bytes until the next frame."""
+"""A connection has a limited time and a limited number of bytes until the next frame."""
 
 import socket
 import threading

@@ -1,4 +1,4 @@
-"""Decoded frames become the right grey and the right JPEG, whatever their pixel format."""
+"""Decoded frames give the right grey image and the right JPEG for every pixel format."""
 
 import av
 import cv2

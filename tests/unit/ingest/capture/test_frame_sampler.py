@@ -1,4 +1,4 @@
-"""Frames in a capture process: sampled evenly, checked for motion, encoded when needed."""
+"""Frames in a capture process are sampled evenly, checked for motion, and encoded when needed."""
 
 from dataclasses import dataclass, field
 
@@ -31,7 +31,7 @@ GATED = FrameSettings(
 
 
 def picture(brightness: int = 100) -> av.VideoFrame:
-    """A grey frame of 1080p."""
+    """Return a grey 1080p frame."""
     return av.VideoFrame.from_ndarray(np.full((1080, 1920), brightness, np.uint8), format="gray")
 
 
@@ -52,7 +52,7 @@ class NoGrey(DecodedFrame):
 
 @dataclass
 class View:
-    """A sampler, its clock, and its reports."""
+    """A sampler with its clock and its reports."""
 
     settings: FrameSettings
     instant: Instant = START
@@ -63,14 +63,14 @@ class View:
         self.looker.connected()
 
     def play(self, seconds: float, frame: DecodedFrame) -> None:
-        """Let a 25 frames/s stream run on."""
+        """Process a stream of 25 frames per second with this frame for some seconds."""
         for _ in range(round(seconds * 25)):
             self.instant = self.instant.later(0.04)
             now = self.instant
             self.looker.process(frame, now.seconds, now.unix_ms, now)
 
     def process_key_frame(self, frame: DecodedFrame) -> bool:
-        """Skip two seconds, of which only the key frame is decoded; return whether it moves."""
+        """Skip two seconds and process a key frame; return whether the scene is in motion."""
         self.instant = self.instant.later(2)
         self.looker.process_key_frame(frame, self.instant.unix_ms, self.instant)
         return not self.looker.is_still

@@ -1,4 +1,4 @@
-"""Video is decoded by a device if one opens, and otherwise by the CPU; both are reported."""
+"""Video is decoded by a device if a device opens, and otherwise by the CPU. Both are reported."""
 
 from pathlib import Path
 
@@ -17,18 +17,18 @@ CLIP = Path("deploy/local/demo/road.mp4").resolve()
 RULES = StreamUrlRules(files_folder=CLIP.parent)
 LIMITS = CaptureLimits(open_timeout_seconds=5, read_timeout_seconds=5, decoder_threads=1)
 WITHOUT_DECODER = VideoDevice("drm")
-"""A device type that FFmpeg knows but its H.264 decoder does not support."""
+"""A device type that FFmpeg supports but FFmpeg's H.264 decoder does not."""
 
 
 class Devices:
-    """The devices of a machine: those in ``usable`` open."""
+    """The devices of a machine. Only devices in ``usable`` open."""
 
     def __init__(self, *usable: VideoDevice) -> None:
         self.usable = set(usable)
         self.tried: list[VideoDevice] = []
 
     def open(self, device: VideoDevice) -> bool:
-        """Record the attempt; return whether it succeeds."""
+        """Record the attempt, and return whether the device opens."""
         self.tried.append(device)
         return device in self.usable
 

@@ -1,4 +1,4 @@
-"""Segments that an HLS camera served before are recognised under any name."""
+"""Segments that an HLS camera has already served are recognised under any name."""
 
 from io import BytesIO
 
@@ -10,7 +10,7 @@ URL = "http://camera.example/live/index.m3u8"
 
 
 class FakeBody(BytesIO):
-    """An answer in chunks of 1,000 bytes."""
+    """A response body in chunks of 1,000 bytes."""
 
     def read(self, size: int | None = -1) -> bytes:
         return super().read(1000)
@@ -33,7 +33,7 @@ class Camera:
         self.played = PlayedSegments()
 
     def connects(self, text: str, content: bytes = b"", url: str = URL) -> bool:
-        """Open a connection; return whether all of it was played before."""
+        """Open a connection, and return whether its content was already played."""
         self.played.connect()
         return self.goes_on(text, content, url)
 
@@ -52,7 +52,7 @@ class Camera:
 
 @pytest.fixture
 def camera() -> Camera:
-    """A camera whose tenth segment was played."""
+    """A camera whose tenth segment has been played."""
     camera = Camera()
     assert not camera.connects(_playlist("8.ts", "9.ts", "10.ts", sequence=8), _content(10))
     return camera

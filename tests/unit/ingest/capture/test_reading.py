@@ -1,4 +1,4 @@
-"""A reader's connections end with a reason, and the next one follows."""
+"""Each connection of a reader ends with a reason, and the next connection follows."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -29,7 +29,7 @@ SETTINGS = ReaderSettings(
 
 
 class FakeStream:
-    """Three frames without times, then ``error`` or the end."""
+    """A stream of three frames without times, followed by ``error`` or the end."""
 
     is_segmented = False
     at_keyframe = True
@@ -52,7 +52,7 @@ class FakeStream:
 
 
 class Camera:
-    """Opens one stream after the other; each ends with its error."""
+    """Opens one stream after another. Each stream ends with its error."""
 
     def __init__(self, *errors: Exception | None) -> None:
         self.streams = [FakeStream(error) for error in errors]

@@ -1,4 +1,4 @@
-"""A stream without motion is decoded at key frames only; motion is seen from its first frame."""
+"""Without motion, only key frames are decoded; motion is captured from its first frame on."""
 
 from typing import Any
 
@@ -21,7 +21,7 @@ def test_of_a_still_scene_key_frames_only_are_decoded() -> None:
     watch = watch_stream(video(40))
 
     assert len(watch.glimpses) >= 11
-    # What is held back at the end of the stream is decoded then.
+    # Buffered frames at the end of the stream are decoded then.
     assert not [seconds for seconds in watch.whole if REST_SECONDS <= seconds <= 38]
     assert watch.glimpses == sorted(watch.glimpses)
 
@@ -41,7 +41,7 @@ def test_what_passes_between_two_key_frames_is_seen_whole(begin: float) -> None:
     assert min(watch.whole) < 1
     assert frames_between(20 + 1 / FPS, 22) <= set(watch.whole)
     assert watch.whole == sorted(set(watch.whole))
-    # Those in which it moves, and those of the three seconds after it.
+    # These are the frames with motion, and those of the three seconds after.
     assert watch.sent >= 3 + 15
 
 
@@ -53,7 +53,7 @@ def test_a_stream_whose_frames_are_reordered_is_decoded_whole() -> None:
 
 
 def test_what_only_the_key_frame_shows_is_seen_from_the_one_before_on() -> None:
-    # It comes so slowly that packets hardly grow.
+    # The change is so slow that packets hardly grow.
     def fade(seconds: float, image: NDArray[np.uint8]) -> None:
         share = min(1.0, max(0.0, (seconds - 20) / 6))
         part = image[40:140, 80:240]
@@ -62,7 +62,7 @@ def test_what_only_the_key_frame_shows_is_seen_from_the_one_before_on() -> None:
     watch = watch_stream(video(30, fade))
 
     opened = min(seconds for seconds in watch.whole if seconds > REST_SECONDS)
-    # The first frame that is looked at again follows a key frame, at which nothing was to be seen.
+    # The first decoded frame follows a key frame in which nothing was visible yet.
     assert 20 <= opened <= 25
     assert frames_between(opened, 28) <= set(watch.whole)
     assert watch.whole == sorted(set(watch.whole))
@@ -97,7 +97,7 @@ def test_without_a_key_frame_for_a_minute_the_stream_is_opened_in_time() -> None
 
     watch = watch_stream(video(80), alter=lie)
 
-    # At rest until the next one is overdue. What was held back until then comes late, but comes.
+    # No motion until a key frame is overdue. Frames buffered until then are late, but not lost.
     assert watch.glimpses
     assert frames_between(20, 80) <= set(watch.whole) | set(watch.glimpses)
 

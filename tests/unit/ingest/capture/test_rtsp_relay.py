@@ -1,4 +1,4 @@
-"""A camera's answers are forwarded in one form, and redirects never are."""
+"""A camera's responses are forwarded in one format, and redirects are never forwarded."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Frames are sampled evenly by the stream's time; recordings play at their own speed."""
+"""Frames are sampled evenly by the stream's time. Recordings play at their own speed."""
 
 import numpy as np
 import pytest
@@ -186,7 +186,7 @@ def test_an_image_in_which_something_moves_is_not_added_before_those_from_before
 
     assert gate.stays_still(still, 10_000)
     assert not gate.stays_still(moving, 16_000)
-    # What was held back comes next: nothing is sent of it before something moves, or after.
+    # Buffered frames come next. Frames without motion before or after the motion are not sent.
     assert not gate.passes(still, 10_200)
     assert gate.passes(moving, 15_800)
     assert gate.passes(moving, 16_000)

@@ -1,4 +1,4 @@
-"""Records of a camera: frames as reported, ticks in between, in order."""
+"""Records of a camera: the reported frames, with ticks in between, in order."""
 
 import threading
 from collections.abc import Callable
@@ -33,7 +33,7 @@ CONFIG = CameraConfig(
 
 @dataclass
 class World:
-    """Clock, threads and dependencies of a pipeline, set by a test."""
+    """The clock, threads and dependencies of a pipeline, as a test sets them."""
 
     instant: Instant = START
     room: bool = True
@@ -72,7 +72,7 @@ class World:
         (self.on_snapshot or self.snapshots.append)(snapshot)
 
     def looked(self, *, moves: bool = True, is_snapshot: bool = False, age_ms: int = 0) -> Sampled:
-        """Return a report of a frame that arrives now."""
+        """Return a report about a frame that arrives now."""
         return Sampled(
             number=1,
             captured=Moment(arrival_seconds=self.instant.seconds, age_ms=age_ms),
@@ -83,7 +83,7 @@ class World:
         )
 
     def seen(self, *, is_still: bool, holds_back: bool = False, still: int = 0) -> StatusReport:
-        """Return a report that frames come, the last one now."""
+        """Return a report that frames arrive, with the last frame now."""
         return StatusReport(
             number=1,
             settled=Moment(arrival_seconds=self.instant.seconds, age_ms=0),
@@ -99,7 +99,7 @@ class World:
         )
 
     def rest(self, pipeline: FramePipeline, seconds: float) -> None:
-        """Simulate a scene without motion for a while."""
+        """Simulate a scene without motion for some time."""
         for _ in range(round(seconds * 2)):
             self.instant = self.instant.later(0.5)
             pipeline.on_status(self.seen(is_still=True, still=2))
@@ -137,11 +137,11 @@ def test_a_frame_goes_out_with_what_recognition_needs(world: World) -> None:
         camera_id=UUID(int=1),
         owner_id=UUID(int=2),
         camera_name="gate",
-        # Never before the tick with which the camera was taken.
+        # A frame is never earlier than the tick that followed the camera's assignment.
         captured_ms=START.unix_ms + 1,
         width_px=960,
         height_px=540,
-        # Scaled as the frame was.
+        # The minimum width is scaled like the frame.
         min_plate_width_px=30,
         zones=CONFIG.zones,
         counts=CaptureCounts(since_ms=START.unix_ms, sent=1),
@@ -154,7 +154,7 @@ def test_the_time_of_a_frame_is_the_workers_and_not_the_reports(
     pipeline = world.pipeline()
     world.instant = world.instant.later(10)
     looked = world.looked(age_ms=120)
-    # Until the report is taken. The worker's clock runs a tenth slower: it was set back.
+    # Time until the report is processed. After a clock change, the worker's clock runs 10 % slower.
     world.instant = Instant(world.instant.unix_ms + 450, world.instant.seconds + 0.5)
 
     pipeline.offer(looked)
@@ -218,7 +218,7 @@ def test_the_clock_does_not_pass_frames_that_are_held_back(world: World) -> None
     assert {tick.captured_ms for tick in world.sent} == {key_frame_ms}
     assert all(tick.still for tick in world.sent)
 
-    # Something moved: the frames since the key frame come, each with its own time.
+    # After motion, the frames since the key frame follow, each with its own time.
     late = world.looked(age_ms=5_000)
     pipeline.offer(late)
 

@@ -1,4 +1,4 @@
-"""The buffer for Kafka is limited in bytes, and every lost record is counted."""
+"""The buffer for Kafka has a limit in bytes, and every lost record is counted."""
 
 import threading
 from collections.abc import Callable
@@ -52,7 +52,7 @@ class FakeFuture:
 
 @dataclass
 class FakeProducer:
-    """Accepts records and answers when a test releases them."""
+    """Accepts records, and responds when a test releases the records."""
 
     options: dict[str, Any]
     sent: list[tuple[str, dict[str, Any], FakeFuture]] = field(default_factory=list)
@@ -86,7 +86,7 @@ class AtOnce:
 
 
 class Kafka:
-    """A frame producer and Kafka's client."""
+    """A frame producer, and its Kafka client."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.metrics = IngestMetrics()
@@ -175,7 +175,7 @@ def test_a_tick_is_empty_but_no_tombstone(kafka: Kafka) -> None:
 
 
 def test_the_end_of_a_cameras_frames_has_room_where_frames_have_none(kafka: Kafka) -> None:
-    # Small ones fill the last of the room.
+    # Small frames fill the remaining capacity.
     while kafka.producer.send_frame(META, JPEG) or kafka.producer.send_frame(META, b""):
         pass
     sent = len(kafka.client.sent)
@@ -298,7 +298,7 @@ def test_a_frame_that_is_too_large_is_not_taken(kafka: Kafka) -> None:
 
 
 def test_what_kafkas_client_stumbles_over_is_tried_again(kafka: Kafka) -> None:
-    # As kafka-python does where it hears in this very moment that there is no such topic.
+    # kafka-python raises these errors if it learns at this moment that the topic does not exist.
     kafka.client.refuses = [ValueError("None is no partition"), KeyError("frames")]
 
     kafka.producer.send_end(META)

@@ -1,4 +1,4 @@
-"""Snapshots: the newest wins, and S3's faults do not affect the capture."""
+"""Snapshots: the latest one wins, and errors of S3 do not affect the capture."""
 
 import threading
 from collections.abc import Iterator
@@ -19,7 +19,7 @@ _WAIT_SECONDS = 10
 
 
 class FakeS3:
-    """Stores into a dictionary, once the gate is open."""
+    """Stores objects in a dictionary once the gate is open."""
 
     def __init__(self) -> None:
         self.gate = threading.Event()
@@ -60,7 +60,7 @@ class FakeS3:
 
 
 class Uploads:
-    """An uploader, its S3 and its counters."""
+    """An uploader with its S3 and its counters."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.s3 = FakeS3()
@@ -101,7 +101,7 @@ def test_a_snapshot_is_stored_with_its_size_and_time(uploads: Uploads) -> None:
 def test_a_newer_snapshot_replaces_one_that_waits(uploads: Uploads) -> None:
     for camera in (1, 2):
         uploads.uploader.offer(_snapshot(camera))
-    # Both threads are busy with these; what comes now waits.
+    # Both threads are busy with these snapshots, so later snapshots wait.
     uploads.s3.wait_for_beginnings(2)
     for number in range(50):
         uploads.uploader.offer(_snapshot(3, number))
@@ -150,7 +150,7 @@ def test_a_snapshot_that_is_being_stored_does_not_outlive_its_camera(uploads: Up
     uploads.s3.wait_for_beginnings(1)
 
     uploads.uploader.remove(OWNER, UUID(int=1))
-    # The other thread is free: it takes another camera's, not this one's.
+    # The free thread processes another camera's removal, but not the same camera's.
     uploads.uploader.remove(OWNER, UUID(int=2))
     uploads.s3.wait_for_calls(1)
     assert uploads.s3.removed == [snapshot_key(OWNER, UUID(int=2))]

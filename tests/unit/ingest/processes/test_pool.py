@@ -1,4 +1,4 @@
-"""Assignment of cameras to processes, and what follows if one of them ends."""
+"""Assignment of cameras to processes, and the consequences if a process ends."""
 
 import time
 from collections.abc import Callable, Iterator
@@ -46,7 +46,7 @@ KILLED = ProcessEnd(-9, None)
 
 
 class FakeProcess:
-    """A process whose captures run in threads of the capture's number."""
+    """A process whose captures run in threads named after the capture's number."""
 
     def __init__(
         self,
@@ -96,7 +96,7 @@ class Listener:
 
 
 class World:
-    """A pool, its processes, and its clock, set by a test."""
+    """A pool with its processes and its clock, as a test sets them."""
 
     def __init__(self, *, is_full: bool = False) -> None:
         self.seconds = 1_000.0
@@ -126,7 +126,7 @@ class World:
         self.crashes += 1
 
     def settle(self) -> None:
-        """Wait until the keeper has processed its requests."""
+        """Wait until the keeper thread has processed its requests."""
         done: list[bool] = []
         self.pool.put(lambda: done.append(True))
         deadline = time.monotonic() + 10
@@ -148,7 +148,7 @@ class World:
         self.settle()
 
     def pass_seconds(self, seconds: float) -> None:
-        """Advance the clock, in turns of the keeper."""
+        """Advance the clock in steps, and let the keeper thread run after each step."""
         for _ in range(round(seconds)):
             self.seconds += 1
             self.pool.put(self.pool._tick)
@@ -231,7 +231,7 @@ def test_pauses_of_a_quarantine_grow_and_it_is_tried_alone(world: World) -> None
     assert pauses == sorted(pauses)
     assert pauses[0] >= 7
     assert pauses[-1] >= 100
-    # No other process was affected again.
+    # No other process was restarted again.
     assert world.processes[1].captures == [1]
 
 
@@ -297,7 +297,7 @@ def test_a_process_without_captures_is_closed_after_a_while(world: World) -> Non
     world.pass_seconds(10)
     second = world.capture()
     assert world.where(second) is world.processes[0]
-    # As long as it reports that it is alive.
+    # The process stays open while it reports that it is alive.
     for _ in range(3):
         world.processes[0].say(Alive())
         world.pass_seconds(10)

@@ -1,4 +1,4 @@
-"""Plates too large for the detector are found in the shrunk image."""
+"""Plates that are too large for the detector are found in the shrunk image."""
 
 import numpy as np
 import pytest
@@ -9,7 +9,7 @@ from recognition.models.runtime import Tensor
 from recognition.types import BgrImage, Detection
 from tests.unit.recognition.cards import SaidModel, centre_rows, detector_card, recognizer_settings
 
-# Seen at 320x192 px at first, a quarter of its size, then at 160x96, an eighth.
+# The detector's input is 320x192 px first (a quarter of the size), then 160x96 px (an eighth).
 IMAGE = np.zeros((720, 1280, 3), np.uint8)
 SMALL = np.zeros((300, 400, 3), np.uint8)
 Row = tuple[float, float, float, float, float]
@@ -25,7 +25,7 @@ def hints(
     *,
     any_size: bool = True,
 ) -> tuple[CloseUpDetector, SaidModel]:
-    """A detector that returns ``near``, then ``far`` and ``close`` for shrunk images."""
+    """Return a detector that finds ``near``, then ``far`` and ``close`` in the shrunk images."""
 
     def say(_: Tensor) -> dict[str, Tensor]:
         return {"output0": centre_rows(*(near, far, close)[len(model.inputs) - 1])}
@@ -51,13 +51,13 @@ def test_a_plate_that_fills_the_image_is_found_from_afar(near: tuple[Row, ...]) 
     (found,) = deduplicate_detections(seen(finder))
 
     assert [fed.shape[2:] for fed in model.inputs] == [(192, 320), (96, 160), (64, 96)]
-    # 120x40 px of the shrunk image, which has 3 px of grey above: eight times as large.
+    # The box has 120x40 px in the shrunk image, below 3 px of padding. The factor is eight.
     assert box(found) == pytest.approx((160, 200, 1120, 520), abs=1)
     assert found.score == pytest.approx(0.8)
 
 
 def test_of_one_plate_each_look_has_its_box() -> None:
-    # All of them lie around the middle of the image.
+    # All boxes are around the centre of the image.
     boxes = ((160, 96, 200, 60, 0.6),), ((80, 48, 120, 40, 0.8),), ((48, 32, 60, 20, 0.7),)
     found = seen(hints(*boxes)[0])
 
@@ -89,7 +89,7 @@ def test_a_large_image_without_anything_large_is_seen_twice() -> None:
 def test_the_close_up_gives_the_edges_of_plates_of_usual_size(
     near: Row, left: float, right: float
 ) -> None:
-    # From afar the plate lies from 100 to 200 of 320 px.
+    # In the smaller input, the plate extends from 100 to 200 of 320 px.
     finder, _ = hints((near,), ((75, 48, 50, 10, 0.8),))
 
     found = seen(finder)[0]
@@ -104,7 +104,7 @@ def test_the_close_up_gives_the_edges_of_plates_of_usual_size(
     ids=["three quarters inside", "half inside"],
 )
 def test_a_part_of_a_large_plate_is_not_a_plate(part: Row, kept: int) -> None:
-    # The plate lies from 40 to 280 of 320 px.
+    # The plate extends from 40 to 280 of 320 px.
     finder, _ = hints((part,), ((80, 48, 120, 40, 0.8),))
 
     assert len(deduplicate_detections(seen(finder))) == kept

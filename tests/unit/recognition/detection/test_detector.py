@@ -12,7 +12,7 @@ from tests.unit.recognition.cards import (
     recognizer_settings,
 )
 
-# 640x320 in a letterbox of 320x320: scale 0.5, 80 px of grey above and below.
+# 640x320 px in a letterbox of 320x320 px: the scale is 0.5, with 80 px of grey at top and bottom.
 IMAGE = np.zeros((320, 640, 3), np.uint8)
 
 
@@ -58,7 +58,7 @@ def test_boxes_of_one_plate_are_joined_the_surer_the_heavier() -> None:
     )
     (found,) = detector(model, detection_threshold=0.2).detect(IMAGE)
     assert found.score == pytest.approx(0.8)
-    # Twice the confidence is twice the weight; the third has less than half the best score.
+    # Twice the confidence gives twice the weight. The third score is below half of the best score.
     assert (found.left + found.right) / 2 == pytest.approx(2 * (100 * 4 + 104) / 5)
     assert found.height_px == pytest.approx(20)
 
@@ -177,7 +177,7 @@ GPU = "CUDAExecutionProvider,CPUExecutionProvider"
 
 
 def says_of_each(*outputs: Tensor) -> SaidModel:
-    """A model that returns for a batch what it returns for each image, identified by grey level."""
+    """Return a model that treats each image of a batch as if it were alone, by its grey level."""
 
     def say(batch: Tensor) -> dict[str, Tensor]:
         which = [round(float(image[0, 160, 160]) * 255) for image in batch]

@@ -1,4 +1,4 @@
-"""Input sizes of images, by card and settings; for the input itself, see test_detector.py."""
+"""Input sizes for images, by model card and settings. See test_detector.py for the inputs."""
 
 import numpy as np
 import pytest

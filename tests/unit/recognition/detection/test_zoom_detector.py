@@ -11,14 +11,14 @@ from recognition.models.runtime import Tensor
 from recognition.types import Detection
 from tests.unit.recognition.cards import SaidModel, centre_rows, detector_card, recognizer_settings
 
-# In the first input of 320x192 at a scale of 0.25, in a window of 256x160 at up to 1.5.
+# The scale is 0.25 in the first input of 320x192 px, and up to 1.5 in a window of 256x160 px.
 IMAGE = np.zeros((720, 1280, 3), np.uint8)
 Row = tuple[float, float, float, float, float]
 _NOTHING: Row = (0, 0, 0, 0, 0.0)
 
 
 def hints(first: tuple[Row, ...], second: Callable[[int], Row]) -> tuple[ZoomDetector, SaidModel]:
-    """A detector that returns ``first``, then ``second`` for each window, and its model."""
+    """Return a detector that finds ``first``, then ``second`` in each window, and its model."""
 
     def say(tensor: Tensor) -> dict[str, Tensor]:
         closer = len(model.inputs) - 2
@@ -35,7 +35,7 @@ def box(found: Detection) -> tuple[float, float, float, float]:
 
 
 def test_a_small_plate_gets_the_box_and_score_of_the_closer_look() -> None:
-    # 64x24 px of the image around (640, 360); the second look has 205x128 px of it, at 1.25.
+    # The box has 64x24 px around (640, 360). The window shows 205x128 px around it, at 1.25.
     finder, model = hints(((160, 96, 16, 6, 0.2),), lambda _: (128, 80, 75, 25, 0.9))
 
     (found,) = finder.detect(IMAGE)
@@ -46,7 +46,7 @@ def test_a_small_plate_gets_the_box_and_score_of_the_closer_look() -> None:
 
 
 def test_a_window_stays_inside_the_image() -> None:
-    # The plate lies in the corner, and so in the corner of the window.
+    # The plate is in the corner of the image, and so in the corner of the window.
     finder, _ = hints(((8, 9, 16, 6, 0.2),), lambda _: (40, 15, 75, 25, 0.9))
 
     (found,) = finder.detect(IMAGE)
@@ -87,7 +87,7 @@ def test_another_plate_in_the_window_takes_no_ones_place() -> None:
 
 
 def test_two_candidates_of_one_plate_are_one() -> None:
-    # Apart enough for the first look, the same for the second.
+    # The boxes are separate in the first input, but the same in the windows.
     finder, model = hints(
         ((160, 96, 16, 6, 0.5), (166, 96, 16, 6, 0.45)),
         lambda closer: (128 + 15 - 30 * closer, 80, 75, 25, 0.9 - closer / 10),

@@ -1,4 +1,4 @@
-"""A whole evaluation with models of given results, its figures and its page."""
+"""A whole evaluation with models of known results: its figures and its page."""
 
 import json
 from pathlib import Path
@@ -14,7 +14,7 @@ from recognition.evaluation.report import Miss, as_text, misses, write_report
 from recognition.evaluation.summary import calibration_error, reliability, summarise
 from tests.unit.recognition.test_engine import recognizer
 
-# Where the first of the given models finds a plate: centre 50, 150, 60 by 20 pixels.
+# Box that the first model returns: centre (50, 150), 60 by 20 pixels.
 SEEN = [20, 140, 80, 160]
 
 

@@ -1,4 +1,4 @@
-"""The outcome of a labelled plate, and the classes that plates are counted in."""
+"""The outcome of a labelled plate, and the classes by which plates are counted."""
 
 from pathlib import Path
 

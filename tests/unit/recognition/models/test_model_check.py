@@ -1,4 +1,4 @@
-"""A card that does not fit its model is reported when the model is loaded."""
+"""Loading a model reports a card that does not match the model."""
 
 import msgspec
 import numpy as np

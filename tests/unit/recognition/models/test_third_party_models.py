@@ -1,4 +1,4 @@
-"""Third-party model files: their metadata, and clear errors if it is missing."""
+"""Third-party model files: their metadata, and clear errors if metadata is missing."""
 
 import hashlib
 from pathlib import Path
@@ -146,7 +146,7 @@ def test_a_hub_configuration_is_stored_under_its_models_name(
 
 @pytest.fixture
 def hub_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[Path, Path]:
-    """What the hub gives under any name: a model and its configuration."""
+    """The hub's files under any name: a model and its configuration."""
     model, config = tmp_path / "cct.onnx", tmp_path / "cct_plate_config.yaml"
     model.write_bytes(b"network")
     config.write_text(CONFIG)

@@ -1,4 +1,4 @@
-"""Cutting plates out of images."""
+"""Crops of plates."""
 
 import cv2
 import numpy as np
@@ -27,7 +27,7 @@ def test_crop_stays_inside_and_is_never_empty(edges: tuple[float, float, float, 
 
 
 def hung(degrees: float) -> tuple[BgrImage, Detection]:
-    """A white plate of 120x30 px, black in its left half, hanging in grey, and the box around."""
+    """Return an image of a rotated 120x30 px plate, black in its left half, and the plate's box."""
     plate = np.full((30, 120, 3), 255, np.uint8)
     plate[:, :60] = 0
     angle = np.deg2rad(degrees)

@@ -23,7 +23,7 @@ def as_indices(text: str) -> tuple[int, ...]:
 
 
 def line(*places: str, sure: float = 0.98) -> CtcLogProbs:
-    """Logarithms of places that show these characters, "-" for none."""
+    """Return log probabilities of positions with these characters; "-" is the blank."""
     values = np.full((len(places), 37), (1 - sure) / 36)
     for row, shown in zip(values, places, strict=True):
         row[0 if shown == "-" else ALPHABET.index(shown) + 1] = sure

@@ -1,4 +1,4 @@
-"""Which reader is asked about uncertain plates, and how its answer is used."""
+"""The second reader: the uncertain plates that it reads, and how its result is used."""
 
 import json
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""What a country's formats decide, and what they leave unchanged."""
+"""Characters that a country's plate formats decide, and those that they leave unchanged."""
 
 import numpy as np
 import pytest
@@ -21,7 +21,7 @@ FORMATS = PlateFormats(ALPHABET, PAD, COUNTRIES)
 
 
 def slots(*options: str) -> FloatArray:
-    """Ten rows of probabilities; "B" is 0.99 likely, "8 0.6 B" is 8 at 0.6 and else B."""
+    """Return ten rows of probabilities: "B" is 0.99 for B, "8 0.6 B" is 0.6 for 8, the rest for B."""
     said = np.full((10, len(ALPHABET)), 1e-5)
     for row, option in zip(said, [*options, *("_" * (10 - len(options)))], strict=True):
         best, share, other = (*option.split(), "0.99", "_")[:3]
@@ -44,16 +44,16 @@ def text(said: FloatArray) -> str:
     [
         ("Romania", ("B", "2", "0", "9", "8 0.6 B", "Y", "E"), "B209BYE"),
         ("Romania", ("B", "2", "1", "6 0.6 G", "S", "B"), "B21GSB"),
-        # Two series: the position of the only uncertain character decides.
+        # Brazil has two series, so the position of the only uncertain character decides.
         ("Brazil", ("A", "B", "C", "1", "0 0.6 O", "2", "3"), "ABC1023"),
         ("Brazil", ("A", "B", "C", "1", "D", "2", "O 0.6 0"), "ABC1D20"),
         ("Germany", ("M", "X", "I 0.6 1", "2", "3"), "MXI23"),
         ("United States", ("6", "B", "0 0.8 O", "E", "7", "3", "1"), "6BOE731"),
         ("United States", ("E", "A", "B", "0", "O 0.8 0", "0", "1"), "EAB0001"),
-        # Both orders are British; numbers of the older one do not start with zero.
+        # Both orders are British. Numbers in the older order do not start with zero.
         ("United Kingdom", ("V", "0 0.6 O", "5", "8", "B", "V", "E"), "VO58BVE"),
         ("United Kingdom", ("V", "4 0.6 O", "5", "8", "B", "V", "E"), "V458BVE"),
-        # The reader has no name for India; and no Romanian number has this length.
+        # The reader does not know India, and no Romanian number has this length.
         ("Unknown", ("P", "B", "O 0.6 0", "8", "E", "G", "1", "8", "1", "9"), "PB08EG1819"),
         ("Romania", ("P", "B", "O 0.6 0", "8", "E", "G", "1", "8", "1", "9"), "PB08EG1819"),
     ],
@@ -70,12 +70,12 @@ def test_the_kind_of_a_place_settles_look_alikes(
         pytest.param(("B", "5", "7", "2 0.97 Z", "F 0.7 P", "A"), "Romania", id="sure"),
         pytest.param(("8 0.6 B", "2", "1", "6 0.6 G"), "Thailand", id="no-formats"),
         pytest.param(("8 0.6 B", "2", "1"), "Romania", id="no-such-length"),
-        # Two letters where digits belong, both sure: made to order, or from elsewhere.
+        # Two confident letters in place of digits: a custom plate, or a plate from elsewhere.
         pytest.param(("B", "A", "D", "B 0.6 8", "O", "Y"), "Romania", id="another-order"),
         pytest.param(
             ("8", "A", "L", "A", "M", "B", "O 0.7 0"), "United States", id="made-to-order"
         ),
-        # India's order except for one position.
+        # The plate has India's order except for one position.
         pytest.param(
             ("H", "H", "B 0.8 8", "C", "1", "2", "3", "4"), "Germany", id="own-order-first"
         ),
@@ -119,7 +119,7 @@ def test_probabilities_stay_probabilities() -> None:
     assert settled.sum(axis=-1) == pytest.approx(np.ones(10))
     assert settled.min() >= 0
     assert settled[4].argmax() == ALPHABET.index("B")
-    # The empty positions, and their share in the others, are unchanged.
+    # The empty positions and their probabilities in other positions are unchanged.
     assert settled[:, PAD] == pytest.approx(said[:, PAD])
 
 

@@ -147,7 +147,7 @@ HANGING = CropCard(
 
 
 def hanging(*said: tuple[str, float]) -> tuple[Reader, SaidModel]:
-    """A reader that returns these texts with this confidence, one crop after the other."""
+    """Return a reader that returns these texts with this confidence, one for each crop."""
     remaining = list(said)
 
     def say(batch: Tensor) -> dict[str, Tensor]:

@@ -1,4 +1,4 @@
-"""Plates of two rows are distinguished from those of one."""
+"""The classifier distinguishes plates with two rows from plates with one row."""
 
 from pathlib import Path
 
@@ -26,7 +26,7 @@ CARD = msgspec.json.decode(FILE.read_bytes(), type=RowClassifierCard)
 
 
 def shown(layout: str, seed: int, width: int = 90) -> tuple[BgrImage, Detection]:
-    """A plate of a layout on grey, and its box."""
+    """Return a grey image with a plate of a layout, and the plate's box."""
     plate = random_plate(np.random.default_rng(seed), BY_CODE[layout]).image
     height = round(width * plate.shape[0] / plate.shape[1])
     image = np.full((height + 40, width + 40, 3), 110, np.uint8)

@@ -1,4 +1,4 @@
-"""An inference worker without models, scripted by the image's bytes."""
+"""An inference worker without models, whose results depend on the bytes of the image."""
 
 import os
 import time
@@ -13,7 +13,7 @@ _MIB = 1024 * 1024
 
 
 def prepare(settings: RecognizerPoolSettings) -> JobHandler:
-    """Refuse to start if the settings name this reader."""
+    """Fail to start if the settings name this reader."""
     if settings.reader_path.name == "missing.onnx":
         raise MisconfiguredError("the reader is missing")
     if settings.reader_path.name == "dies.onnx":
@@ -26,7 +26,7 @@ def perform(jobs: list[Job]) -> list[JobOutcome]:
 
 
 def _outcome(job: Job, together: int) -> JobOutcome:
-    """Perform the job; the answer's width is this process's ID."""
+    """Perform the job. The width in the result is the ID of this process."""
     word, _, what = job.image.decode().partition(" ")
     match word:
         case "sleep":

@@ -50,7 +50,7 @@ async def pool() -> AsyncIterator[RecognizerPool]:
 
 
 def _until_there(path: Path) -> bytes:
-    """A job that runs until the file exists."""
+    """Run a job that ends once the file exists."""
     return f"wait {path}".encode()
 
 
@@ -223,7 +223,7 @@ async def test_processes_work_at_the_same_time(tmp_path: Path) -> None:
 async def asked_of_a_batch(
     pool: RecognizerPool, folder: Path, *images: bytes
 ) -> list[ImageReadings | BaseException]:
-    """Answers to images that come to the process at the same time."""
+    """Return the results for images that reach the process at the same time."""
     held = asyncio.create_task(pool.read_image(_until_there(folder / "go")))
     await until(lambda: pool.working == 1)
     asking = [

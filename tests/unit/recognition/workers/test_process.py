@@ -1,4 +1,4 @@
-"""Inference workers that do not end when they are killed, or when they should."""
+"""Inference workers that do not exit after a kill, or when they should."""
 
 import asyncio
 import socket

@@ -1,4 +1,4 @@
-"""Recognitions and rules for tests of early alerts."""
+"""Recognitions and alerts for tests of early triggers."""
 
 from collections.abc import Sequence
 from uuid import UUID
@@ -37,5 +37,5 @@ def specific(number: int = 1, *plates: str, **changed: object) -> AlertConfig:
 
 
 def other_than(plate: str) -> Recognition:
-    """Return the recognition of the vehicle under another ID."""
+    """Return a recognition of the same vehicle with another ID."""
     return seen_as(plate, 700, track=UUID(int=0x07))

@@ -1,4 +1,4 @@
-"""Alerts that trigger while a vehicle is in view, and their resolution."""
+"""Alerts that trigger while a vehicle is in view, and the resolution of the triggers."""
 
 from uuid import UUID
 
@@ -49,7 +49,7 @@ def _candidate(
 
 
 async def _handle(world: World, *candidates: AlertCandidate) -> list[AlertTrigger]:
-    """Return the triggers of candidates, each in a separate batch."""
+    """Return the triggers for candidates. Each candidate is a separate batch."""
     before = len(world.triggers)
     for each in candidates:
         await world.cooldowns.handle([ArrivedCandidate(3, each)])
@@ -109,7 +109,7 @@ async def test_a_replay_publishes_the_same_triggers(world: World, rule: AlertCon
     triggers = await _handle(world, *steps)
     table = dict(world.table)
     world.now_ms += _GONE_MS
-    # A replay of the end alone, and of provisional recognitions after it.
+    # The replay contains the end, and then the provisional recognitions.
     assert await _handle(world, steps[1], steps[0]) == triggers[1:]
     assert world.table == table
 
@@ -149,7 +149,7 @@ async def test_without_an_early_trigger_the_final_one_is_complete(
 ) -> None:
     (final,) = await _handle(world, _final(rule=rule))
     assert (final.phase, final.early) == (TriggerPhase.FINAL, None)
-    # The delayed one arrives now: the pass has triggered.
+    # The delayed provisional recognition arrives after the pass has triggered.
     assert await _handle(world, _early(rule=rule)) == []
     assert await _handle(world, _final(rule=rule)) == [final]
 

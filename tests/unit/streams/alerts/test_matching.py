@@ -1,4 +1,4 @@
-"""Which alerts trigger while a vehicle is in view, and which its end concerns."""
+"""Alerts that trigger while a vehicle is in view, and alerts that the end of its pass concerns."""
 
 from uuid import UUID
 

@@ -31,7 +31,7 @@ _ENDS = (TriggerPhase.CONFIRMED, TriggerPhase.CORRECTED, TriggerPhase.WITHDRAWN)
 
 @dataclass(frozen=True)
 class Plate:
-    """The text of a pass and its confidence."""
+    """The plate of a pass, and its confidence."""
 
     text: str
     confidence: float
@@ -39,10 +39,10 @@ class Plate:
 
 @dataclass(frozen=True)
 class Story:
-    """One pass: how it is reported, and as what it ends (``is_other``: under another id).
+    """A pass: its provisional plates, and its end (``is_other``: under another ID).
 
-    ``order`` is that in which its messages come, the end being the last number, repeats included;
-    before each of them the dependency in ``failing`` is unavailable once.
+    ``order`` is the order of its messages, including repeats; the highest number is the end. Before
+    each message, the dependency in ``failing`` is unavailable once.
     """
 
     provisional_plates: tuple[Plate, ...]
@@ -55,7 +55,7 @@ class Story:
     failing: tuple[str, ...]
 
     def is_matched_by(self, plate: Plate) -> bool:
-        """Return whether it matches the rule; slow and obvious."""
+        """Return whether the plate matches the alert, by a slow and simple model."""
         return plate.text in self.listed and plate.confidence >= self.min_confidence
 
 
@@ -94,7 +94,7 @@ async def test_the_triggers_of_a_pass_are_those_of_a_slow_model(story: Story) ->
 
 
 def _expected(story: Story) -> list[tuple[TriggerPhase, str]]:
-    """Return phase and plate of the triggers that the pass must have, without repeats."""
+    """Return the phase and plate of the triggers that the pass must have, without repeats."""
     before = story.order[: story.order.index(len(story.provisional_plates))]
     early = next(
         (
@@ -128,7 +128,7 @@ def _rule(story: Story) -> AlertConfig:
 
 
 class _Stage:
-    """The whole stage except Kafka; the topics' records are those of a story."""
+    """The whole alerts stage without Kafka. The records of its topics are those of a story."""
 
     def __init__(self, rule: AlertConfig, story: Story) -> None:
         self._world = World()
@@ -139,7 +139,7 @@ class _Stage:
         self._id = _seen(Plate("", 1), "pass", START_MS).id
 
     async def take(self, number: int, failing: str) -> None:
-        """Process a message; a failed one is repeated."""
+        """Process a message, and repeat the message after a failure."""
         self._world.failing = {failing}
         try:
             await self._do(number)
@@ -148,7 +148,7 @@ class _Stage:
             await self._do(number)
 
     def triggers(self) -> list[tuple[TriggerPhase, str]]:
-        """Return phase and plate of the triggers of the pass; repeats are equal."""
+        """Return the phase and plate of the pass's triggers. Repeated triggers are equal."""
         by_id: defaultdict[UUID, dict[TriggerPhase, AlertTrigger]] = defaultdict(dict)
         for each in self._world.triggers:
             assert by_id[each.id].setdefault(each.phase, each) == each
@@ -157,7 +157,7 @@ class _Stage:
         return [(phase, each.recognition.plate) for phases in own for phase, each in phases.items()]
 
     def names_only_what_was_published(self) -> bool:
-        """Return whether each valid trigger names a recognition."""
+        """Return whether each trigger that is not withdrawn names a recognition."""
         published = {each.id: each for each in self._published()}
         return all(
             published.get(each.recognition.id) == each.recognition
@@ -176,7 +176,7 @@ class _Stage:
         if end is None:
             return []
         if self._story.is_other:
-            # Of the same vehicle, long before: its own cooldown has expired.
+            # A much earlier pass of the same vehicle, whose cooldown has expired.
             return [_seen(end, "other", START_MS - _TEN_MINUTES_MS)]
         return [_seen(end, "pass", START_MS, provisional_plates)]
 

@@ -40,7 +40,7 @@ async def test_one_batch_decides_the_same_as_many(world: World) -> None:
     assert [each.recognition for each in world.triggers] == [
         batch[at].candidate.recognition for at in (0, 2, 3)
     ]
-    # One cooldown, one write, before anything is published.
+    # There is one cooldown and one write, before any trigger is published.
     assert world.done == ["table", "alert", "alert", "alert"]
     assert (world.outcomes("triggered"), world.outcomes("suppressed")) == (3, 1)
 
@@ -112,7 +112,7 @@ async def test_an_alert_does_not_match_what_was_published_before_it_was_created(
     older, newer = alert(1, created_ms=START_MS), alert(2, created_ms=START_MS + 1)
     rule_store.apply([(each.alert_id, each) for each in (older, newer)])
     matching = world.matching(rule_store)
-    # The publication time counts: this vehicle was seen long before either was created.
+    # The publication time counts, because the vehicle was seen long before the alerts were created.
     seen = recognition(1, captured_ms=START_MS - 60 * _MINUTE_MS)
     batch = [(seen, START_MS + after_ms) for after_ms in (-1, 0, 1)]
     await matching.handle(batch)

@@ -1,4 +1,4 @@
-"""From readings to resolved alerts: tracking and the alerts stage, with kills in between."""
+"""From readings to resolved triggers: tracking and the alerts stage, with kills in between."""
 
 from collections import defaultdict
 from collections.abc import Sequence
@@ -26,7 +26,7 @@ from tests.unit.streams.recognition.tracking.test_agent import World as Tracking
 _READ_AS = ("AB123CD", "AB128CD", "AB9Z3CD", "AB9Z3CO", "XY987ZW")
 _ENDS = {TriggerPhase.CONFIRMED, TriggerPhase.CORRECTED, TriggerPhase.WITHDRAWN}
 
-# A text is read a few times on end, or nothing is for a while.
+# A text is read several times in a row, or no text is read for a while.
 _readings = st.lists(
     st.tuples(st.sampled_from((*_READ_AS, "")), st.integers(1, 14)), max_size=6
 ).map(lambda runs: [text for text, count in runs for _ in range(count)])
@@ -63,7 +63,7 @@ async def test_each_early_trigger_is_resolved_once_by_what_passed(
 def _check(
     rule: AlertConfig, by_phase: dict[TriggerPhase, AlertTrigger], recognitions: set[UUID]
 ) -> None:
-    """Check, slowly and obviously, which recognition each trigger names."""
+    """Check by a slow and simple model which recognition each trigger names."""
     ends = by_phase.keys() & _ENDS
     assert len(ends) == (TriggerPhase.EARLY in by_phase)
     for phase, trigger in by_phase.items():
@@ -80,7 +80,7 @@ def _check(
 
 
 def _check_same_pass(early: AlertTrigger | None, passed: Recognition) -> None:
-    """Check that a pass had not ended when the track began that triggered early."""
+    """Check that the pass had not ended when the track of its early trigger began."""
     if early is not None:
         assert early.recognition.first_seen_ms < passed.last_seen_ms + RULES.end_ms
 
@@ -110,7 +110,7 @@ async def test_a_misread_stationary_plate_triggers_once_per_pass() -> None:
 
 
 def _film(first: Sequence[str], second: Sequence[str]) -> list[FrameReadings]:
-    """Return frames with readings at two positions, then a quiet minute."""
+    """Return frames with readings at two positions, followed by a minute without readings."""
     frames = [
         frame(
             number,
@@ -127,7 +127,7 @@ def _film(first: Sequence[str], second: Sequence[str]) -> list[FrameReadings]:
 
 
 class _Pipeline:
-    """Tracking and the alerts stage, record by record, each topic read to its end."""
+    """Tracking and the alerts stage, one record at a time. Each topic is read to its end."""
 
     def __init__(self, rule: AlertConfig) -> None:
         self._tracked, self._alerts = TrackingWorld(), AlertsWorld()
@@ -151,7 +151,7 @@ class _Pipeline:
         self._tracked.states = before
 
     def by_id(self) -> dict[UUID, dict[TriggerPhase, AlertTrigger]]:
-        """Return the triggers by ID and phase; repeats are equal."""
+        """Return the triggers by ID and phase. Repeated triggers are equal."""
         by_id: defaultdict[UUID, dict[TriggerPhase, AlertTrigger]] = defaultdict(dict)
         for each in self._alerts.triggers:
             assert by_id[each.id].setdefault(each.phase, each) == each

@@ -16,7 +16,7 @@ START_MS = 1_795_000_000_000
 
 
 class World(DurableTable):
-    """The table and the topics, and the operations on them in order."""
+    """The table and the topics, with the operations on them in order."""
 
     def __init__(self) -> None:
         self.registry = CollectorRegistry()

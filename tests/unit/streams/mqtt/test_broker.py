@@ -1,4 +1,4 @@
-"""The stage warns of a password that is sent unencrypted, without logging it."""
+"""The MQTT stage warns about a password that is sent unencrypted, without logging the password."""
 
 import structlog
 

@@ -100,12 +100,12 @@ async def test_the_state_follows_the_camera() -> None:
         (CameraState.CONNECTING, 0, b"offline", 0),
         (CameraState.ONLINE, 0, b"online", 1),
         (CameraState.ONLINE, 0, b"online", 1),
-        # Neither the end of a worker nor a moment without a frame takes a camera offline.
+        # Neither a stopped worker nor a short time without frames takes a camera offline.
         (CameraState.CONNECTING, 0, b"online", 1),
         (CameraState.OFFLINE, 14_000, b"online", 1),
         (CameraState.OFFLINE, 15_000, b"offline", 2),
         (CameraState.ONLINE, 0, b"online", 3),
-        # Disabled by its account: no event.
+        # If its account disables a camera, no event is sent.
         (CameraState.DISABLED, 0, b"offline", 3),
     ):
         await _apply(registry, _status(state, silent_ms=silent_ms))
@@ -186,7 +186,7 @@ async def test_changed_names_leave_no_old_topics(names: TopicNames) -> None:
     await _registry(table, broker, names).publish_all(broker.publish, {0})
     wanted = {names.state(OWNER, CAMERAS[0]), names.discovery(OWNER, CAMERAS[0])} - {None}
     assert set(broker.kept) == wanted
-    # And with the first names again, although no camera has changed meanwhile.
+    # The first names are published again, although no camera has changed meanwhile.
     await _registry(table, broker).publish_all(broker.publish, {0})
     assert set(broker.kept) == {STATE, DISCOVERY}
 
@@ -217,7 +217,7 @@ async def test_the_first_event_of_a_new_camera_waits_for_a_broker_that_is_unavai
     broker = Broker()
     registry = _registry(Table(), broker)
     broker.is_unavailable = True
-    # After another one that cannot be published, the camera itself was not even read.
+    # The stage stops at another camera's configuration, so this camera's has not been read yet.
     other = msgspec.structs.replace(CAMERA, camera_id=CAMERAS[1])
     for _ in range(2):
         for attempt in (
@@ -251,7 +251,7 @@ async def test_a_new_camera_is_known_only_after_the_one_that_held_it_up(begins: 
             await registry.configure(other, 0)
     broker.is_unavailable = False
     await registry.configure(other, 0)
-    # The camera's own configuration is next, and its status must not be dropped before.
+    # This camera's configuration is next, and its status must not be dropped before.
     with pytest.raises(TransientError):
         await waiting
     await registry.configure(CAMERA, 0)
@@ -266,7 +266,7 @@ async def test_a_status_of_a_camera_that_is_gone_does_not_wait_for_ever() -> Non
     broker.is_unavailable = True
     with pytest.raises(TransientError):
         await registry.configure(other, 0)
-    # Its partition went to another worker, and is assigned again.
+    # The partition moved to another worker, and is then assigned again.
     registry.reset()
     await _apply(registry, _status(CameraState.ONLINE))
     with pytest.raises(TransientError):

@@ -158,7 +158,7 @@ def test_home_assistant_gets_a_device_with_its_entities() -> None:
     assert parts["image"]["content_type"] == "image/jpeg"
     bare = json.loads(discovery_payload(NAMES, CAMERA, has_image=False))
     assert "suggested_area" not in bare["device"]
-    # So Home Assistant removes the former entity.
+    # This form makes Home Assistant remove the previous entity.
     assert bare["components"]["image"] == {"platform": "image"}
 
 
@@ -170,7 +170,7 @@ def test_a_prefix_that_is_no_topic_is_refused(prefix: str) -> None:
 
 @pytest.mark.parametrize(("offered", "expected"), [(None, 100), (20, 20), (65_535, 100)])
 def test_no_more_is_in_flight_than_the_broker_takes(offered: int | None, expected: int) -> None:
-    # paho's properties have an attribute for each that was sent, and none else.
+    # paho's properties have attributes only for the properties that were sent.
     greeting = SimpleNamespace() if offered is None else SimpleNamespace(ReceiveMaximum=offered)
 
     assert max_in_flight(100, greeting) == expected

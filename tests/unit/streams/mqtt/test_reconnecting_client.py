@@ -1,4 +1,4 @@
-"""Successive connections, and the calls that wait for one."""
+"""Successive connections, and the calls that wait for a connection."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Sequence
@@ -17,7 +17,7 @@ from streams.mqtt.reconnecting_client import Publish, ReconnectingClient
 
 @pytest.fixture(autouse=True)
 def long_wait(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Calls wait for as long as a busy machine needs."""
+    """Time limit of calls that is long enough for a busy machine."""
     monkeypatch.setattr("streams.mqtt.reconnecting_client._WAIT_SECONDS", 30.0)
 
 
@@ -54,7 +54,7 @@ class Connection(broker.Connection):
 
 
 class Broker:
-    """Returns connections one after the other; None: unavailable."""
+    """Returns connections one after another; None means unavailable."""
 
     def __init__(self, *connections: Connection | None) -> None:
         self._connections = list(connections)

@@ -1,4 +1,4 @@
-"""Readings, frames and whole drives past a camera, for the tests of tracking."""
+"""Readings, frames and whole passes for the tests of tracking."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -65,7 +65,7 @@ def frame(
 
 @dataclass(frozen=True)
 class Drive:
-    """A vehicle that crosses the frame: when, where, how fast, and how it is read."""
+    """A vehicle that crosses the view: its times, position, speed and readings."""
 
     plate: str
     from_ms: int
@@ -83,7 +83,7 @@ class Drive:
 
 
 def film(drives: Sequence[Drive], until_ms: int, step_ms: int = 200) -> list[FrameReadings]:
-    """Return the frames of a camera at ``1000 / step_ms`` a second, with nothing in between."""
+    """Return the frames of a camera, every ``step_ms``, without ticks."""
     frames = []
     for offset, ms in enumerate(range(0, until_ms + 1, step_ms)):
         seen = [r for drive in drives if (r := drive.at(ms)) is not None]
@@ -111,7 +111,7 @@ def plates(passes: Iterable[Pass]) -> list[str]:
 
 @cache
 def jpeg_image(width: int = WIDTH_PX, height: int = HEIGHT_PX) -> bytes:
-    """Return a grey JPEG with a white patch where :func:`reading` puts its box."""
+    """Return a grey JPEG with a white patch at the position of the box of :func:`reading`."""
     image = np.full((height, width, 3), 90, np.uint8)
     image[500:530, 800:920] = 255
     _, data = cv2.imencode(".jpg", image)

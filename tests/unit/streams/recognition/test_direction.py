@@ -1,4 +1,4 @@
-"""The direction of a vehicle, from the boxes of drawn tracks."""
+"""The direction of a vehicle, from the boxes of synthetic tracks."""
 
 import math
 from collections.abc import Iterator
@@ -11,12 +11,12 @@ from streams.recognition.geometry import direction_between
 
 WIDTH_PX, HEIGHT_PX = 1920, 1080
 _FOCAL_PX = 1800.0
-"""For a camera with a field of view of 56 degrees."""
+"""Focal length of a camera with a field of view of 56 degrees."""
 _PLATE_M, _PLATE_HEIGHT_M = 0.52, 0.11
 
 
 def seen(side_m: float, away_m: float, *, noise: float = 0.0) -> Box:
-    """Return the box of a plate at this distance, sideways and from the camera."""
+    """Return the box of a plate at this lateral offset and distance from the camera."""
     scale = _FOCAL_PX / away_m
     width, height = _PLATE_M * scale * (1 + noise), _PLATE_HEIGHT_M * scale * (1 - noise)
     middle = WIDTH_PX / 2 + side_m * scale, HEIGHT_PX / 2 + 3 * scale

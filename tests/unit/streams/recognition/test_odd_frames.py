@@ -1,4 +1,4 @@
-"""Frames and boxes of any size, also outside the frame, through planning and tracking."""
+"""Frames of any size, and boxes of any size and position, in planning and tracking."""
 
 import random
 from uuid import UUID

@@ -1,4 +1,4 @@
-"""A stage without Kafka: the parts of an app and its events that the guard uses."""
+"""A stage without Kafka: the parts of an app and of its events that the guard uses."""
 
 import asyncio
 from collections import defaultdict
@@ -17,7 +17,7 @@ from streams.runtime.stage_runner import DeadLetterSender, StageRunner
 
 
 class FakeApp:
-    """The parts of an app that the guard uses; records released events."""
+    """The parts of an app that the guard uses. Released events are recorded."""
 
     def __init__(self) -> None:
         self.conf = SimpleNamespace(id="platestream-testing")
@@ -28,17 +28,17 @@ class FakeApp:
         self._progress: defaultdict[int, PartitionProgress] = defaultdict(PartitionProgress)
 
     def deliver(self, *events: Event) -> None:
-        """Record that the events go to the stage."""
+        """Record that the stage gets the events."""
         for each in events:
             self._progress[each.message.partition].delivered(each.message.offset)
 
     def release(self, event: Event) -> None:
-        """Record the event's offset."""
+        """Record that the event was released."""
         self.released.append(event.message.offset)
         self._progress[event.message.partition].done(event.message.offset)
 
     def is_next(self, event: Event) -> bool:
-        """Return whether everything delivered before the event is released."""
+        """Return whether everything delivered before the event has been released."""
         return self._progress[event.message.partition].is_next(event.message.offset)
 
     def as_app(self) -> StageApp:
@@ -46,12 +46,12 @@ class FakeApp:
 
 
 async def no_letter(key: bytes | None, value: bytes) -> None:
-    """Fail: nothing must be dead-lettered."""
+    """Fail, because no message may become a dead letter."""
     raise AssertionError(f"a dead letter: {value!r}")
 
 
 def guard_of(app: FakeApp, send: DeadLetterSender = no_letter) -> StageRunner:
-    """Return a guard that retries immediately; without ``send`` nothing may be dead-lettered."""
+    """Return a guard that retries immediately. Without ``send``, dead letters fail the test."""
     return StageRunner(
         app.as_app(),
         stage="testing",
@@ -75,7 +75,7 @@ def event(
     headers: Mapping[str, bytes] | None = None,
     partition: int = 3,
 ) -> Event:
-    """Return an event of ``things``."""
+    """Return an event of the topic ``things``."""
     message = SimpleNamespace(
         topic="things", partition=partition, offset=offset, key=key, value=value, headers=headers
     )
@@ -93,7 +93,7 @@ class FakeBatch:
     def append(
         self, *, timestamp: None, key: bytes, value: bytes | None, headers: list[tuple[str, bytes]]
     ) -> Any:
-        """Add a message; None if it is full."""
+        """Add a message, or return None if the batch is full."""
         added = self._batch.append(timestamp=timestamp, key=key, value=value, headers=headers)
         if added is not None:
             self.messages.append((key, value))
@@ -105,7 +105,7 @@ class FakeBatch:
 
 
 class FakeTopic:
-    """A topic of eight partitions, its app and its producer in one. ``faults`` by partition."""
+    """A topic of eight partitions with its app and its producer. ``faults`` are by partition."""
 
     def __init__(self, batch_bytes: int = 4096) -> None:
         self.sent: list[tuple[int, bytes, bytes | None]] = []
@@ -122,7 +122,7 @@ class FakeTopic:
         return "things"
 
     async def batch_producer(self) -> "FakeTopic":
-        """Act as the producer as well."""
+        """Return itself as the producer."""
         return self
 
     async def partitions_for(self, topic: str) -> set[int]:
@@ -134,7 +134,7 @@ class FakeTopic:
     async def send_batch(
         self, batch: FakeBatch, topic: str, *, partition: int
     ) -> asyncio.Future[None]:
-        """Accept a batch, the very first one a little later."""
+        """Accept a batch; the first batch is accepted with a short delay."""
         for _ in range(0 if self.sent else 5):
             await asyncio.sleep(0)
         promise: asyncio.Future[None] = asyncio.get_running_loop().create_future()

@@ -1,4 +1,4 @@
-"""Alerts by reference, and their content."""
+"""Alerts that records refer to, and their cached content."""
 
 import asyncio
 import time
@@ -38,7 +38,7 @@ async def test_a_reference_is_resolved_to_the_alert_as_it_was(book: AlertCache) 
     assert (sent.plates, sent.description, sent.notifications_encrypted) == ((), "", "")
     assert await book.whole(sent) == FIRST
     assert await book.whole(msgspec.structs.replace(sent, name="")) == FIRST
-    # Also after it was changed or deleted.
+    # The content stays available after the alert was changed or deleted.
     book.apply([(FIRST.alert_id, SECOND)])
     assert await book.whole(sent) == FIRST
     assert await book.whole(by_reference(SECOND)) == SECOND

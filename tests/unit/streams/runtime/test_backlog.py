@@ -1,4 +1,4 @@
-"""A frame is always read by exactly one lane: the fresh one, or that of a gap."""
+"""Every frame is read by exactly one lane: the fresh lane, or the late lane of a gap."""
 
 from collections import deque
 from itertools import pairwise
@@ -23,7 +23,7 @@ AFTER_MS = 20_000
 
 
 class World(DurableTable):
-    """State that outlives a worker: the log, one record a second, the table, committed offsets."""
+    """State that outlives a worker: the log with a record per second, the table, the offsets."""
 
     def __init__(self) -> None:
         self.now_ms = 0
@@ -62,7 +62,7 @@ class World(DurableTable):
 
 
 class Worker:
-    """A worker that fetches, reads, commits, and reads late, until it is killed."""
+    """A worker that fetches, reads and commits records, and reads late ones, until it is killed."""
 
     def __init__(self, world: World) -> None:
         self.world = world
@@ -109,7 +109,7 @@ class Worker:
         for gap in self.gaps.firsts():
             if self.world.committed < gap.gap.end:
                 continue
-            # Everything before it is done.
+            # All records before the gap have been read.
             assert set(range(gap.gap.begin)) <= {*self.world.fresh, *self.world.late}
             end = min(gap.next_offset + count, gap.gap.end)
             self.world.late += range(gap.next_offset, end)
@@ -136,7 +136,7 @@ ACTIONS = st.lists(
 
 
 def require_order(open_gaps: Backlog) -> None:
-    """Each gap ends before the next one begins, and no later than that by time."""
+    """Check that each gap ends before the next gap begins, also by time."""
     gaps = [each.gap for each in open_gaps.all()]
     for one, two in pairwise(gaps):
         assert one.end <= two.begin
@@ -167,7 +167,7 @@ async def test_each_frame_is_read_by_one_lane(actions: list[tuple[str, int]]) ->
                 case "late":
                     await worker.read_late(count)
                 case "kill":
-                    # Read and not committed: it is repeated, and tracking skips it.
+                    # Records that were read but not committed are repeated; tracking skips them.
                     again |= {offset for offset in world.fresh if offset >= world.committed}
                     worker = Worker(world)
                 case "fail" | "lose":
@@ -197,7 +197,7 @@ async def test_after_an_outage_it_goes_on_with_the_newest_frames() -> None:
     assert (gap.left, gap.next_ms, worker.gaps.oldest_age_ms(world.now_ms)) == (299, 0, 300_500)
     await worker.fetch(10)
     assert list(worker.delivered) == [299]
-    # What is left for later is committed at once where nothing before it is under way.
+    # Records left for later are committed immediately if no earlier record is in progress.
     worker.commit()
     assert world.committed == 299
 

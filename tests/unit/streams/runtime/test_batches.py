@@ -1,4 +1,4 @@
-"""Batches: nothing is lost or doubled, in order, in time, and no work without input."""
+"""Batches lose and duplicate no record, keep order and time limits, and are idle without input."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -18,7 +18,7 @@ class Feed:
         self.taken = 0
 
     def come(self, *numbers: int | None) -> None:
-        """Release numbers; None ends the feed."""
+        """Release numbers to the feed. None ends the feed."""
         for number in numbers:
             self._queue.put_nowait(number)
 
@@ -30,7 +30,7 @@ class Feed:
 
 @pytest.fixture
 async def timers(monkeypatch: pytest.MonkeyPatch) -> list[object]:
-    """The timers that are set on the loop, as they are set."""
+    """The timers that are set on the event loop, in the order of their creation."""
     loop, found = asyncio.get_running_loop(), list[object]()
     set_timer = loop.call_at
 

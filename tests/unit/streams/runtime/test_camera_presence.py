@@ -1,4 +1,4 @@
-"""camera.online and camera.offline: once each, and not for a short gap."""
+"""camera.online and camera.offline are sent once each, and not for a short interruption."""
 
 from common.records.cameras import CameraState, CameraStatus
 from common.records.webhooks import EventName

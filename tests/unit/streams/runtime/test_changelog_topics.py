@@ -1,4 +1,4 @@
-"""Creation of the topic of a stage's table, and its faults."""
+"""Creation of the changelog topic of a stage's table, and errors of the creation."""
 
 from pathlib import Path
 from typing import Any
@@ -17,7 +17,7 @@ _THREE = Replication(replicas=3, in_sync=2)
 
 
 class Declared:
-    """The topics that Faust creates; it may fail."""
+    """The topics that Faust creates. The creation can fail."""
 
     def __init__(self, error: Exception | None = None) -> None:
         self.error = error
@@ -37,7 +37,7 @@ def _topic(folder: Path, *, internal: bool = True) -> StageTopic:
 
 
 def _answer(monkeypatch: pytest.MonkeyPatch, answer: Replication | Exception | None) -> Declared:
-    """Replace Kafka with a fixed answer."""
+    """Replace Kafka's response with a fixed one."""
 
     def asked(_settings: Any, name: str) -> Replication | None:
         assert name == "table"

@@ -188,7 +188,7 @@ async def test_a_message_from_before_a_rebalance_is_never_next(consumer: StageCo
 
 
 class _Broker:
-    """Kafka's state of the partition, for a consumer that owns it."""
+    """Kafka's state of the partition for its current consumer."""
 
     def __init__(self, consumer: StageConsumer, monkeypatch: pytest.MonkeyPatch) -> None:
         self.first = self.end = 0
@@ -300,7 +300,7 @@ async def test_a_start_after_expired_records_is_committed(
 
 
 def _leave_gap(app: StageApp) -> None:
-    """Give the stage a gap from record 90 to 110."""
+    """Give the stage a gap from record 90 to record 110."""
     gap = FrameGap(begin=90, end=110, end_ms=0)
     kept = encode(OpenGap(partition=_TP.partition, gap=gap, next_offset=90, next_ms=0))
     gaps = Backlog(DurableTable(SimpleNamespace(data={b"gap": kept})))
@@ -380,7 +380,7 @@ async def test_what_is_in_flight_is_to_be_done_whatever_retention_takes(
 
 
 class _EndedError(Exception):
-    """The process ended."""
+    """The process has exited."""
 
 
 @pytest.fixture
@@ -423,7 +423,7 @@ async def test_a_worker_that_has_not_heard_of_its_group_for_a_session_sends_noth
     monkeypatch.setattr(consumer_module, "_seconds", lambda: now)
     app._consumer = consumer
     topic = raw_topic(app, RECOGNITIONS)
-    # Before it has joined, no other worker can have its partitions.
+    # Before this worker has joined, no other worker can have taken its partitions.
     app.require_membership()
     consumer._thread.heard_seconds = 100.0
     now += app.conf.broker_session_timeout - 0.1

@@ -1,4 +1,4 @@
-"""When a broker may hold a fetch for long: only if every partition is in it."""
+"""A broker may hold a fetch for long only if the fetch includes every partition."""
 
 from types import SimpleNamespace
 from typing import Any
@@ -13,7 +13,7 @@ ONE, TWO = TP("a", 0), TP("b", 0)
 
 
 class Fetcher:
-    """The part of aiokafka's fetcher that a pace uses."""
+    """The part of aiokafka's fetcher that the fetch pace uses."""
 
     def __init__(self) -> None:
         self._records: dict[TP, object] = {}
@@ -24,7 +24,7 @@ class Fetcher:
 
 
 class Assignment:
-    """Partitions, each with a position and not paused."""
+    """Assigned partitions, each with a position and not paused."""
 
     def __init__(self, *partitions: TP) -> None:
         self.tps = frozenset(partitions)
@@ -48,7 +48,7 @@ def fetcher() -> Fetcher:
 
 @pytest.fixture
 def pace(fetcher: Fetcher, clock: Clock) -> FetchWaitTuner:
-    """A pace of a consumer that has received nothing for a minute."""
+    """The fetch pace of a consumer that has received nothing for a minute."""
     pace = FetchWaitTuner(fetcher, clock)
     pace.set_wanted({ONE, TWO})
     clock.seconds += 60

@@ -1,4 +1,4 @@
-"""Code of Faust, mode and aiokafka that the stages replace still exists and is called."""
+"""Library code of Faust, mode and aiokafka that the stages replace still exists and is called."""
 
 from collections.abc import Mapping
 from typing import Any, Final
@@ -31,7 +31,7 @@ _REPLACED: Final[Mapping[type, tuple[str, ...]]] = {
     faust.App: ("_create_directories", "_new_transport"),
     Worker: ("_schedule_shutdown", "carp"),
 }
-"""Overridden methods: they must be called, or they have no effect."""
+"""Overridden methods. The libraries must call them, or the overrides have no effect."""
 
 
 def _pairs(names_of: Mapping[type, tuple[str, ...]]) -> list[Any]:

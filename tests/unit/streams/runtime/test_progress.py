@@ -20,7 +20,7 @@ def test_commits_after_the_finished_head() -> None:
 
 
 def test_never_passes_a_record_in_flight() -> None:
-    # faust-streaming issue 606: committed 2585, done 2586..2589 gave a commit of 2590.
+    # In faust-streaming issue 606, 2585 was open, 2586 to 2589 were done, and 2590 was committed.
     progress = _progress(2585, 2586, 2587, 2588, 2589)
     for offset in (2586, 2587, 2588, 2589):
         progress.done(offset)

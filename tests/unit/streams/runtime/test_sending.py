@@ -1,4 +1,4 @@
-"""Concurrent sending of many messages."""
+"""Concurrent sending of messages."""
 
 import pytest
 from aiokafka.errors import KafkaTimeoutError

@@ -13,7 +13,7 @@ from tests.unit.streams.runtime.fakes import FakeApp, event
 
 
 class _EndedError(BaseException):
-    """Represents the end of the process; no handler may catch it."""
+    """Represents the exit of the process. No handler may catch this error."""
 
 
 def _end(status: int) -> None:

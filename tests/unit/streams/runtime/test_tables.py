@@ -24,7 +24,7 @@ class Topic:
 
 
 class Table:
-    """A Faust table whose current event is of partition 3."""
+    """A Faust table whose current event is from partition 3."""
 
     def __init__(self) -> None:
         self.topic = Topic()

@@ -1,4 +1,4 @@
-"""Traces at the edges of a stage: of its input and its output."""
+"""Traces at the input and the output of a stage."""
 
 from aiokafka.errors import KafkaTimeoutError
 

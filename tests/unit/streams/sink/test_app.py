@@ -1,4 +1,4 @@
-"""Batches in the sink if ClickHouse is unavailable, not migrated, or rejects a row."""
+"""Batches in the sink if ClickHouse is unavailable, lacks a migration, or rejects a row."""
 
 from collections import Counter
 from collections.abc import Callable, Sequence
@@ -56,7 +56,7 @@ class _Stage:
         self.sink = sink(self._guard, self.store, self.table)
 
     def with_table(self, **changed: Any) -> BatchAgent[RecognitionRow]:
-        """Return an agent on the same ClickHouse, with another table."""
+        """Return an agent with the same ClickHouse and another table."""
         return sink(self._guard, self.store, replace(self.table, **changed))
 
     async def _send(self, key: bytes | None, value: bytes) -> None:

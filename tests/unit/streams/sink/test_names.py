@@ -1,4 +1,4 @@
-"""Names of cameras and alerts on their way to ClickHouse."""
+"""Names of cameras and alerts in rows for ClickHouse."""
 
 from collections.abc import Sequence
 from typing import Any, cast
@@ -21,7 +21,7 @@ _CAMERAS, _ALERTS = NAME_TABLES
 
 
 class _ClickHouse:
-    """Accepts rows, once its faults are used up."""
+    """Accepts rows once all its faults have been raised."""
 
     def __init__(self, *faults: PlatestreamError) -> None:
         self.found: list[Any] = []

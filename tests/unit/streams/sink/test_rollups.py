@@ -1,4 +1,4 @@
-"""When the sink updates rollups, and how it handles failures."""
+"""When the sink updates rollups, and how the sink handles failures."""
 
 import asyncio
 from typing import cast
@@ -11,7 +11,7 @@ from streams.sink.rollups import RollupUpdater
 
 
 class _Keeper(RollupUpdater):
-    """Counts its sweeps; the first ``failures`` of them fail, and after ``sweeps`` it stops."""
+    """Counts its sweeps. The first ``failures`` sweeps fail; after ``sweeps`` it stops."""
 
     def __init__(self, sweeps: int, failures: int = 0) -> None:
         super().__init__(cast(ClickHouseClient, object()), every_seconds=0.001)

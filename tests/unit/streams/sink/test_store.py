@@ -1,4 +1,4 @@
-"""Rows in the sink of which something was erased on request."""
+"""Rows in the sink that erasure requests affect."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -44,7 +44,7 @@ def of_plate(number: int, before_ms: int = FIRST_MS + 1000) -> Erasure:
 
 
 class ClickHouse:
-    """A table of recognitions, with erasures recorded at a time set by a test."""
+    """A table of recognitions. A test sets the time at which erasures are recorded."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.rows: set[RecognitionRow] = set()
@@ -65,7 +65,7 @@ class ClickHouse:
         self.restart()
 
     def restart(self) -> None:
-        """Let another worker take over, which has no state."""
+        """Replace the worker with one that has no state."""
         self._store = RowStore(CLIENT)
 
     async def write(self, *numbers: int) -> None:
@@ -155,7 +155,7 @@ async def test_a_try_that_died_in_between_leaves_nothing(monkeypatch: pytest.Mon
     with pytest.raises(TransientError):
         await clickhouse.write(1, 2)
     assert len(clickhouse.rows) == 2
-    # Erased by then; another worker, which knows of it from the start, gets the batch.
+    # Another worker, which knows the erasure from its start, gets the batch after the erasure.
     clickhouse.before_insert, clickhouse.fails_to_list = lambda: None, False
     clickhouse.noted = erasures(of_plate(1))
     clickhouse.restart()

@@ -84,7 +84,7 @@ def test_the_resolution_of_an_early_trigger_is_the_same_row(
     first = msgspec.structs.replace(_trigger(3), phase=TriggerPhase.EARLY)
     captured_ms = first.recognition.captured_ms
     early = EarlyTrigger(plate="ab 1", captured_ms=captured_ms, decided_ms=first.decided_ms)
-    # The recognition's own frame is a later one.
+    # The recognition's frame is later than the frame of the early trigger.
     last = msgspec.structs.replace(_trigger(40), id=first.id, phase=phase, early=early)
     rows = read_batch([("a", encode(first)), ("b", encode(last))], TRIGGER).read
     before, after = rows["a"], rows["b"]

@@ -1,4 +1,4 @@
-"""Sample deliveries."""
+"""Sample webhooks and deliveries."""
 
 from collections.abc import Iterable
 from uuid import UUID
@@ -28,7 +28,7 @@ WEBHOOK = UUID("11111111-2222-4333-8444-555555555555")
 
 
 def webhook(number: int = 0, **changed: object) -> WebhookConfig:
-    """Return a webhook of the owner."""
+    """Return a webhook of the account."""
     fields: dict[str, object] = {
         "webhook_id": UUID(int=WEBHOOK.int + number),
         "owner_id": OWNER,
@@ -57,7 +57,7 @@ def trigger_deliveries(trigger: AlertTrigger, webhooks: Iterable[WebhookConfig])
 
 
 def trigger_in_phase(phase: TriggerPhase) -> AlertTrigger:
-    """Return an alert's trigger in a phase; its vehicle is captured again two seconds later."""
+    """Return an alert's trigger in a phase. The vehicle is captured again two seconds later."""
     notifications = (
         EmailNotification(addresses=("a@example.com",)),
         WebhookNotification(url="https://receiver.example.com/"),

@@ -1,4 +1,4 @@
-"""Letters: each its own shape, in every typeface."""
+"""Letters have distinct shapes in every typeface."""
 
 import string
 from itertools import combinations
@@ -10,7 +10,7 @@ import pytest
 from tools.synthetic.lettering import Face, glyph_mask
 
 CHARACTERS = string.ascii_uppercase + string.digits
-# A country uses only one of these, or the position decides (see layouts).
+# A country uses only one character of each pair, or the position decides (see layouts).
 ALIKE = {frozenset("O0"), frozenset("I1"), frozenset("OQ"), frozenset("0Q")}
 
 

@@ -1,4 +1,4 @@
-"""Rendered plates: same seed same pixels, texts of their layouts, ink where letters are."""
+"""Rendered plates: same seed and same pixels, texts of their layouts, and visible letters."""
 
 import numpy as np
 import pytest

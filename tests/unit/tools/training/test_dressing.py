@@ -1,4 +1,4 @@
-"""Accessories of rendered American plates."""
+"""Accessories on rendered American plates."""
 
 import numpy as np
 

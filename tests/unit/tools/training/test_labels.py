@@ -1,4 +1,4 @@
-"""A photo's labels, from the teacher's detections."""
+"""The labels of a photo, which the teacher's detections give."""
 
 import argparse
 import json
@@ -44,7 +44,7 @@ def test_a_find_around_a_boxed_plate_is_that_plate() -> None:
 
 
 def labels_of(folder: Path, monkeypatch: pytest.MonkeyPatch, *given: str) -> list[str]:
-    """The photos in ``labels.jsonl`` once the command has run."""
+    """Return the photos in ``labels.jsonl`` after a run of the command."""
     row = {"image": "a.jpg", "split": "train", "plates": [{"text": "AB", "box": OWN}]}
     rows = [row, row | {"image": "b.jpg", "split": "val"}]
     (folder / "scenes.jsonl").write_text("".join(json.dumps(one) + "\n" for one in rows))

@@ -1,4 +1,4 @@
-"""Training data of countries without photos."""
+"""Training data for countries without photos."""
 
 import numpy as np
 import pytest

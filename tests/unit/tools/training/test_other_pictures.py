@@ -54,7 +54,7 @@ def test_images_that_look_alike_come_once_and_small_or_broken_ones_never(tmp_pat
 
 
 class FindsInWide(Detector):
-    """Detects a plate in images that are wider than high."""
+    """Detects a plate in every image that is wider than high."""
 
     def __init__(self) -> None:
         pass

@@ -52,7 +52,7 @@ def test_views_show_the_plate_where_they_say() -> None:
 
 
 class FixedFinder(FeatureFinder):
-    """Detects the same in every image, whatever its size."""
+    """Detects the same boxes in every image, whatever its size."""
 
     def __init__(self, *boxes: Box) -> None:
         self._boxes = boxes

@@ -1,4 +1,4 @@
-"""The data on which a reader's confidence is fitted."""
+"""The data for fitting a reader's confidence."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Plates with swapped characters, distinguished by the bundled line reader."""
+"""The bundled line reader distinguishes plates with swapped characters."""
 
 from dataclasses import replace
 

@@ -44,7 +44,7 @@ REFERENCE = FrameReference(partition=2, offset=40)
 
 
 class ScriptedPool(RecognizerPool):
-    """Returns readings or raises, one entry per call."""
+    """Returns readings or raises an error, with one entry per call."""
 
     def __init__(self, *answers: tuple[PlateReading, ...] | Exception) -> None:
         self.answers = list(answers)
@@ -71,7 +71,7 @@ class ScriptedPool(RecognizerPool):
 
 
 class Published:
-    """The published records with their keys; fails as often as asked."""
+    """The published records with their keys. Fails as often as a test requires."""
 
     def __init__(self, failures: int = 0) -> None:
         self.records: list[tuple[bytes, FrameReadings]] = []
@@ -85,7 +85,7 @@ class Published:
 
 
 def keep_room() -> None:
-    """Block the processing of everything else meanwhile."""
+    """Block the processing of all other frames meanwhile."""
 
 
 def stage(
@@ -302,7 +302,7 @@ async def test_plates_outside_the_zones_are_left_out() -> None:
 
 
 SETTLED = [frame(number, 200 * number, [reading("AB123CD", x=100, y=100)]) for number in range(3)]
-"""A stationary vehicle at (100, 100), read three times until ``START_MS`` + 400."""
+"""A stationary vehicle at (100, 100), with three readings until ``START_MS`` + 400."""
 
 FOLLOWED = Box(x=102, y=100, width=120, height=30)
 

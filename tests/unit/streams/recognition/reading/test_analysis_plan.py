@@ -1,4 +1,4 @@
-"""Where tracks expect plates in a frame, and which of them need not be read."""
+"""Expected positions of plates in a frame, and the plates that need not be read."""
 
 from uuid import UUID
 
@@ -13,7 +13,7 @@ CAMERA = UUID(int=7)
 
 
 def state(*xs: float) -> TrackerState:
-    """A plate that was read in frames up to ``START_MS``, five a second."""
+    """Return a plate that was read in frames up to ``START_MS``, at five frames per second."""
     first_ms = -200 * (len(xs) - 1)
     frames = [frame(n, first_ms + 200 * n, [reading("AB123CD", x=x)]) for n, x in enumerate(xs)]
     return play(frames)[0]

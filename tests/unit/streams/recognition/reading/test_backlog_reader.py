@@ -1,4 +1,4 @@
-"""Gaps are read in the time that fresh frames leave, and no frame is lost uncounted."""
+"""Backlogs are read in the time that fresh frames leave, and every lost frame is counted."""
 
 import asyncio
 from typing import cast
@@ -45,7 +45,7 @@ PIECE = 16
 
 
 class World(DurableTable):
-    """The log, one frame in 0.2 s, and the operations of the lane."""
+    """The log with a frame every 0.2 s, and the operations of the late lane."""
 
     is_leaving = False
 

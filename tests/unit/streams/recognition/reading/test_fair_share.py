@@ -1,4 +1,4 @@
-"""Which frames are skipped if more arrive than can be read: a simulated worker and queue."""
+"""Frames that are skipped under overload, with a simulated worker and queue."""
 
 from collections import Counter, deque
 from collections.abc import Mapping
@@ -13,7 +13,7 @@ FAIR = tuple(UUID(int=100 + number) for number in range(10))
 
 
 class Worker:
-    """Reads ``capacity_hz`` frames a second; a skipped one costs no time."""
+    """Reads ``capacity_hz`` frames per second. A skipped frame takes no time."""
 
     def __init__(self, capacity_hz: float, *, clock_error_seconds: float = 0.0) -> None:
         self.now = 0.0
@@ -28,7 +28,7 @@ class Worker:
     def run(
         self, owners: Mapping[UUID, float], *, begin: float, end: float, settled: float
     ) -> None:
-        """Read the frames of each account's camera, in the order in which they were sent."""
+        """Read the frames of each account's camera, in the order of sending."""
         frames = sorted(
             (begin + number / rate, owner)
             for owner, rate in owners.items()

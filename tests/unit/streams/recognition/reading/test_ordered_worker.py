@@ -1,4 +1,4 @@
-"""A rebalance during frames: no reading may overtake one that was cancelled."""
+"""In a rebalance, no reading may overtake an earlier reading that was cancelled."""
 
 import asyncio
 import random
@@ -27,7 +27,7 @@ from tests.unit.streams.recognition.builders import plates as plates_of
 from tests.unit.streams.recognition.builders import play as play_tracking
 from tests.unit.streams.runtime.fakes import FakeApp, event, guard_of
 
-# Two vehicles, each read once and for certain, then nothing until both are over.
+# Two vehicles with one confident reading each, followed by silence until both passes end.
 PLATES = {0: (reading("AB123CD", x=100),), 1: (reading("XY987ZW", x=1500),)}
 END = 2
 
@@ -51,7 +51,7 @@ def frame_event(offset: int, partition: int = 3) -> Event:
 
 
 class Topic:
-    """The readings topic; while ``takes`` is off it takes nothing, as long as one waits for it."""
+    """The readings topic. Without ``takes``, a publication waits and then fails."""
 
     def __init__(self) -> None:
         self.records: list[FrameReadings] = []
@@ -90,7 +90,7 @@ class Pool(RecognizerPool):
 
 
 class Worker:
-    """The reading agent of one process."""
+    """The reading agent of a process."""
 
     def __init__(self, topic: Topic) -> None:
         self.app = FakeApp()
@@ -123,7 +123,7 @@ class Worker:
 
 async def _until_both_are_in_flight(topic: Topic) -> None:
     await topic.asked.wait()
-    # The second has been read meanwhile and awaits its turn: both took the check at the start.
+    # The second frame has been read and awaits its turn; both passed the check at the start.
     for _ in range(50):
         await asyncio.sleep(0)
 
@@ -264,7 +264,7 @@ async def test_who_waits_for_its_turn_alone_keeps_no_room_from_others() -> None:
     async with asyncio.timeout(5):
         await tasks.submit(0, partial(work, 1))
     await asyncio.sleep(0)
-    # The capacity that was released is used again.
+    # The released capacity is used again.
     assert started == [0, 1]
     assert tasks.is_full
     gate.set()

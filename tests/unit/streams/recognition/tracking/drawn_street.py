@@ -1,4 +1,4 @@
-"""A drawn street: a parked car, all kinds of light, and what hides the car."""
+"""A drawn street with a parked car, all kinds of light, and objects that hide the car."""
 
 from dataclasses import dataclass, field
 from itertools import cycle
@@ -16,7 +16,7 @@ PLATE = Box(x=300, y=250, width=60, height=16)
 
 @dataclass
 class Street:
-    """A place to draw. Lighting and noise differ from frame to frame."""
+    """A drawn scene. Lighting and noise differ from frame to frame."""
 
     seed: int = 1
     ground: BgrImage = field(init=False)
@@ -42,7 +42,7 @@ class Street:
         return self.ground.copy()
 
     def with_car(self, plate: Box = PLATE) -> BgrImage:
-        """Return the street with a car that carries a plate."""
+        """Return the street with a car and its plate."""
         image = self.empty()
         x, y, w = int(plate.x), int(plate.y), int(plate.width)
         left, right, top = x - int(1.2 * w), x + int(2.2 * w), y - int(1.8 * w)
@@ -55,7 +55,7 @@ class Street:
         return image
 
     def lit(self, image: BgrImage, gain: float = 1.0, shift: float = 0.0) -> BgrImage:
-        """Return an image in another light, with the noise of a sensor."""
+        """Return an image under different light, with sensor noise."""
         lit = image.astype(np.float32) * np.float32(gain) + (next(self.noises) + np.float32(shift))
         return lit.clip(0, 255).astype(np.uint8)
 
@@ -77,7 +77,7 @@ def with_passer(image: BgrImage, x: int) -> BgrImage:
 
 
 def with_lorry(image: BgrImage) -> BgrImage:
-    """Return an image with a lorry in front of everything in its middle."""
+    """Return an image with a lorry that covers its centre."""
     image = image.copy()
     cv2.rectangle(image, (120, 60), (560, 330), (200, 160, 60), -1)
     cv2.rectangle(image, (140, 90), (540, 220), (230, 230, 230), -1)

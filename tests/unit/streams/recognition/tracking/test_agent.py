@@ -37,7 +37,7 @@ END = frame(2, 2200, kind=FrameKind.TICK)
 
 
 class World(DurableTable):
-    """The dependencies of the tracking agent, with all calls to them, in order."""
+    """The dependencies of the tracking agent. All calls are recorded in order."""
 
     def __init__(self) -> None:
         self.actions: list[str] = []
@@ -222,7 +222,7 @@ async def test_the_next_worker_goes_on_from_the_mark_of_the_last(world: World) -
 
     await play(another(), seen(1, 0, 1), seen(2, 61_000, 2), seen(3, 70_000, 3))
     world.counts.clear()
-    # Another one begins where that one ended. Before the third five were gone, and one was read.
+    # Each worker continues from the previous mark. Five frames are missing before the third worker.
     await play(another(), seen(4, 75_000, 4), seen(5, 121_000, 5))
     await play(another(), seen(11, 900_000, 11), seen(12, 960_000, 12))
     end = msgspec.structs.replace(frame(13, 961_000, kind=FrameKind.END), deleted=True)
@@ -256,7 +256,7 @@ async def test_a_pass_without_an_accepted_reading_has_the_same_outcome_in_every_
     assert world.outcomes == []
     world.failing = {"state"}
     for _ in range(2):
-        # The state cannot be written: the record is repeated.
+        # The state cannot be written, so the record is repeated.
         with pytest.raises(TransientError):
             await play(tracking, unsure[1])
     world.failing = set()

@@ -1,4 +1,4 @@
-"""Outcomes of a camera's frames, by minute, also if records are repeated or missing."""
+"""Outcomes of a camera's frames by minute, also for repeated and missing records."""
 
 from uuid import UUID
 
@@ -16,13 +16,13 @@ from tests.unit.streams.recognition.builders import START_MS, frame, reading
 MINUTE_MS = 60_000
 NO_TRACKS = EndedTracks()
 BEGIN_MS = MINUTE_MS - START_MS % MINUTE_MS
-"""From the first frame of these tests to the next full minute."""
+"""Time from the first frame of these tests to the next full minute."""
 
 
 def at(
     offset: int, second: int, counts: CaptureCounts | None = None, **fields: object
 ) -> FrameReadings:
-    """Return a record a number of seconds after a full minute."""
+    """Return a record with a time in seconds after a full minute."""
     made = frame(offset, BEGIN_MS + 1000 * second)
     return msgspec.structs.replace(made, counts=counts, **fields)
 
@@ -34,7 +34,7 @@ def captured(since_ms: int = 1, **counts: int) -> CaptureCounts:
 def count(
     counter: CameraCounter, *frames: FrameReadings, ended: EndedTracks = NO_TRACKS
 ) -> list[FrameCounts]:
-    """Return the counts of the minutes that the frames end."""
+    """Return the counts of the minutes that end with these frames."""
     found = []
     for each in frames:
         if (finished := counter.finished(each)) is not None:
@@ -68,7 +68,7 @@ def test_a_worker_that_takes_the_camera_over_counts_from_nothing() -> None:
     frames = [
         at(0, 0, captured(1, decoded=10, sent=1)),
         at(1, 1, captured(2, decoded=4, sent=1)),
-        # Of the former one, which is late.
+        # This late record is from the previous worker.
         at(2, 2, captured(1, decoded=90, sent=9)),
     ]
     (counts,) = count(CameraCounter(), *frames, at(3, 60))

@@ -1,4 +1,4 @@
-"""Where late and fresh frames of a camera meet: each vehicle is published once."""
+"""Late and fresh frames of a camera: at their boundary, each vehicle is published once."""
 
 from collections.abc import Collection, Sequence
 from contextlib import suppress
@@ -36,7 +36,7 @@ LATE = b"late/"
 
 @dataclass(frozen=True)
 class Gap:
-    """A gap in the film, from one of its frames to another."""
+    """A gap in the film, from ``begin`` to ``end``."""
 
     begin: int
     end: int
@@ -46,7 +46,7 @@ class Gap:
         return FrameGap(begin=self.begin, end=self.end, end_ms=START_MS + self.end * STEP_MS)
 
     def of_late_lane(self, films: Sequence[FrameReadings]) -> list[FrameReadings]:
-        """Return its late readings: every other frame, also for a while past its end."""
+        """Return the gap's late readings: every other frame, also for some time after the gap."""
         last = min(len(films), self.end + PAST_END_MS // STEP_MS)
         thinned = [
             each if number % 2 == 0 else as_stale(each)
@@ -76,7 +76,7 @@ def end_of(gap: Gap, *later: Gap) -> FrameReadings:
 
 
 def traffic(first_ms: int, apart_ms: int, lasting_ms: int) -> list[Drive]:
-    """Return vehicles that pass one after the other."""
+    """Return vehicles that pass one after another."""
     begins = range(first_ms, UNTIL_MS - 6_000, apart_ms)
     return [
         Drive(plate, begin_ms, begin_ms + lasting_ms)
@@ -85,7 +85,7 @@ def traffic(first_ms: int, apart_ms: int, lasting_ms: int) -> list[Drive]:
 
 
 async def play_all(world: World, records: Sequence[FrameReadings], crashes: Sequence[int]) -> None:
-    """Handle records in order; after a crash the last ones are repeated."""
+    """Process records in order. After a crash, the last records are repeated."""
     tracking = tracking_of(world, RULES)
     for number, record in enumerate(records):
         if number in crashes:
@@ -128,7 +128,7 @@ async def test_each_vehicle_comes_out_once(
     films = film(drives, UNTIL_MS)
     fresh = [behind(each, gap) for each in films[gap.end :]]
     late = gap.of_late_lane(films)
-    # The late lane starts after the fresh one has run for a while, and both take turns.
+    # The late lane starts some time after the fresh lane, and both take turns.
     mixed = [*fresh[:lead]]
     for number in range(max(len(late), len(fresh) - lead)):
         mixed += late[number : number + 1]
@@ -185,7 +185,7 @@ async def test_a_gap_is_counted_once_and_what_retention_took_of_it_is_lost(
     world = World()
     await play_all(world, [*second[:90], *fresh, *late, end_of(gap)], [])
     assert sum(c.counts.lost for c in world.counts) == lost
-    # Both lanes count the minutes in which they meet; the last is not over.
+    # Both lanes count the minutes that they share, and the last minute is not complete.
     assert sum(c.counts.read for c in world.counts) in range(230 - lost, 300 - lost)
     assert sum(c.counts.decoded for c in world.counts) in range(230, 300)
     assert not [key for key in world.marks if key.startswith(LATE)]
@@ -236,7 +236,7 @@ async def test_a_gap_that_a_kill_opens_before_another_reports_nothing_twice(
     one, two = Gap(a, b), Gap(b, c)
     drives = traffic(first_ms, 8_000, lasting_ms)
     films = film(drives, UNTIL_MS)
-    # The second one was noted first; nothing before and after it was committed.
+    # The second gap was recorded first. No record before or after that gap was committed.
     before = [*films[a:b], *(behind(each, two) for each in films[c:])][:done]
     records = [
         *films[:a],
@@ -255,7 +255,7 @@ async def test_a_gap_that_a_kill_opens_before_another_reports_nothing_twice(
 
 
 class DyingWorld(World):
-    """A world whose table accepts a limited number of further changes."""
+    """A world whose table accepts a limited number of further changes, then fails."""
 
     changes_left = 1_000_000
 
@@ -273,7 +273,7 @@ async def test_a_kill_while_a_gap_is_closed_reports_nothing_twice(
     changes: int, is_deleted: bool
 ) -> None:
     gap = Gap(50, 110)
-    # Two are in view where it begins and ends.
+    # One vehicle is in view at the gap's start, and one at its end.
     drives = [Drive(PLATES[0], 8_500, 12_500), Drive(PLATES[1], 20_500, 24_500)]
     films = film(drives, 30_000)
     end = msgspec.structs.replace(
@@ -315,7 +315,7 @@ async def test_gaps_that_are_closed_stay_so_when_they_come_again() -> None:
 
 
 class CachingWorld(World):
-    """A world with the frames in memory."""
+    """A world that caches the frames in memory."""
 
     def __init__(self) -> None:
         super().__init__()

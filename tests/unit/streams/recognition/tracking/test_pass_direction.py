@@ -1,4 +1,4 @@
-"""The direction of a vehicle, from its pass."""
+"""The direction of a vehicle, from the readings of its pass."""
 
 from collections.abc import Sequence
 
@@ -12,7 +12,7 @@ _PLATE = "AB12CD"
 
 
 def _pass(boxes: Sequence[tuple[float, float, float]]) -> Pass:
-    """Return the pass of a plate seen every 200 ms at ``x``, ``y`` with a ``width``."""
+    """Return the pass of a plate seen every 200 ms at positions ``x``, ``y`` with a ``width``."""
     state = TrackerState()
     for number, (x, y, width) in enumerate(boxes):
         seen = reading(_PLATE, x=x, y=y, width=width)

@@ -148,15 +148,15 @@ def both_keys(of: Recognition) -> tuple[str, str]:
 
 
 async def until(condition: Callable[[], bool]) -> None:
-    """Wait until a condition holds; fail after some seconds."""
+    """Wait until a condition holds, and fail after some seconds."""
     async with asyncio.timeout(10):
-        # ASYNC110: the world is changed by the tested code, which sets no event here.
+        # ASYNC110: the tested code changes the world and sets no event here.
         while not condition():  # noqa: ASYNC110
             await asyncio.sleep(0.01)
 
 
 async def stored_in_time(keeper: PassImageStore, world: World) -> None:
-    """Store what is pending; fail after some seconds."""
+    """Store the pending images, and fail after some seconds."""
     running = asyncio.create_task(keeper.run())
     try:
         await until(lambda: not world.table)
@@ -199,7 +199,7 @@ async def test_a_pass_waits_a_moment_for_s3_and_the_next_ones_do_not(
     named = [await keeper.store(unnamed(number), FRAME) for number in range(4)]
     assert [keys_of(each) for each in named] == [both_keys(each) for each in named]
     assert world.objects == {}
-    # One attempt: both images of the first pass.
+    # This is one attempt for both images of the first pass.
     assert world.tries == 2
     assert (len(world.table), world.pending()) == (4, 4)
 
@@ -221,7 +221,7 @@ async def test_what_is_pending_outlives_a_restart(world: World) -> None:
     successor.restore({FRAME.partition})
     await stored_in_time(successor, world)
     assert set(world.objects) == set(keys_of(named))
-    # Its frame was fetched from Kafka again.
+    # The frame of the pass was fetched from Kafka again.
     assert world.fetched == 1
 
 
@@ -260,7 +260,7 @@ async def test_images_without_a_frame_are_reported_lost_once_s3_answers(
     running = asyncio.create_task(keeper.run())
     await asyncio.sleep(0.1)
     assert (world.lost, len(world.table)) == ([], 1)
-    # The first attempt, which got no answer, stored one of the two.
+    # The first attempt, which got no response, stored one of the two images.
     world.objects[both_keys(named)[0]] = b""
     world.is_away = False
     await until(lambda: not world.table)

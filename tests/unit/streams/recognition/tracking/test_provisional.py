@@ -1,4 +1,4 @@
-"""Passes that are reported before their end."""
+"""Passes that are reported before they end."""
 
 from collections.abc import Iterable, Sequence
 from itertools import zip_longest
@@ -36,7 +36,7 @@ from tests.unit.streams.recognition.tracking.test_state import films
 
 
 def _read(*texts: str, confidence: float = 0.85, step_ms: int = 200) -> list[FrameReadings]:
-    """Return frames of one slow vehicle with these readings, and a last one without it."""
+    """Return frames of a slow vehicle with these readings, and a last frame without the vehicle."""
     seen = [
         frame(number, number * step_ms, [reading(text, confidence, x=200 + 4 * number)])
         for number, text in enumerate(texts)
@@ -47,7 +47,7 @@ def _read(*texts: str, confidence: float = 0.85, step_ms: int = 200) -> list[Fra
 def _watch(
     frames: Iterable[FrameReadings], rules: TrackingRules = RULES
 ) -> tuple[list[tuple[int, Pass]], list[Pass], list[Retracted]]:
-    """Return the reported (with the frame's offset), the passes, the withdrawn."""
+    """Return reported passes with the frame's offset, ended passes, and withdrawn tracks."""
     state = TrackerState()
     reported: list[tuple[int, Pass]] = []
     passes: list[Pass] = []
@@ -122,7 +122,7 @@ def test_vehicles_next_to_each_other_are_reported_each() -> None:
 
 
 def test_a_second_track_of_a_vehicle_is_not_reported() -> None:
-    """The same plate at two positions of a frame: one recognition, and one early report."""
+    """The same plate at two positions in a frame gives one recognition and one early report."""
     frames = [
         frame(n, n * 200, [reading("AB123CD", 0.95, x=100), reading("AB123CD", 0.9, x=1500)])
         for n in range(5)
@@ -157,7 +157,7 @@ def test_a_plate_that_never_moved_is_not_reported_before_its_box_has_settled() -
 
 @pytest.mark.parametrize("waits_ms", [3_000, 60_000])
 def test_a_recognition_of_before_is_no_answer_to_what_is_reported_now(waits_ms: int) -> None:
-    """A parked car is detected continuously; one misreading of it is not a pass."""
+    """A parked car is read continuously, and a single misreading of the car is not a pass."""
     stands = [frame(n, n * 200, [reading("AB123CD")]) for n in range((4_000 + waits_ms) // 200)]
     later_ms = 4_000 + waits_ms + 3_000
     misread = ["ABZZZCD", "ABZZZCD", *["AB123CD"] * 4]
@@ -221,7 +221,7 @@ def test_a_provisional_one_is_a_recognition_without_images_under_its_id() -> Non
 
 
 def _two_vehicles(first: Sequence[str], second: Sequence[str]) -> list[FrameReadings]:
-    """Return readings of frames at two positions, and their texts; "" is nothing."""
+    """Return frames with readings of two vehicles. An empty text means no reading."""
     return [
         frame(
             number,
@@ -237,7 +237,7 @@ def _two_vehicles(first: Sequence[str], second: Sequence[str]) -> list[FrameRead
 
 
 def test_a_reported_fragment_is_resolved_by_the_vehicle_that_it_was() -> None:
-    """A misreading next to a vehicle is resolved once that vehicle has left."""
+    """The misreading of a fragment next to a vehicle is resolved once the vehicle has left."""
     frames = _two_vehicles(["AB123CD"] * 30, ["", "AB9Z3CO", "AB9Z3CO"])
     reported, _, retracted = _watch(frames)
     assert [seen.plate for _, seen in reported] == ["AB123CD", "AB9Z3CO"]
@@ -284,7 +284,7 @@ def test_only_the_recognitions_of_what_was_seen_last_are_remembered() -> None:
 @settings(max_examples=50, deadline=None)
 @given(films)
 def test_all_that_is_reported_early_is_resolved_once(frames: list[FrameReadings]) -> None:
-    """Each reported track is either a pass that names it, or is withdrawn."""
+    """Each reported track either belongs to a pass that names the track, or is withdrawn."""
     reported, passes, retracted = _watch([*frames, frame(10_000, 100_000)])
     plates: dict[str, list[str]] = {}
     for _, seen in reported:

@@ -11,7 +11,7 @@ from tests.unit.streams.recognition.builders import RULES, START_MS, frame, plat
 
 
 def seen(*readings: Sequence[PlateReading]) -> TrackerState:
-    """The state after frames with these readings, five a second."""
+    """Return the state after frames with these readings, at five frames per second."""
     return play(frame(number, 200 * number, each) for number, each in enumerate(readings))[0]
 
 

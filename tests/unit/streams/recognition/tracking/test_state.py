@@ -191,7 +191,7 @@ def test_a_look_alike_that_takes_the_place_is_another_pass() -> None:
 
 
 def test_a_plate_that_moves_on_as_expected_is_one_pass_though_it_is_surely_misread() -> None:
-    # From a clip of a car that recedes: its plate, by then 60 px wide, was misread like this once.
+    # From a clip of a receding car: at 60 px width, the plate was misread like this once.
     drives = [
         Drive("RZ97HJR", 0, 1000),
         Drive("RZ97MIR", 1200, 1200, x_px=440, confidence=0.91),
@@ -278,7 +278,7 @@ films = st.lists(drives, max_size=5).map(lambda found: film(found, 50_000, step_
 def test_a_kill_at_any_frame_gives_the_same_recognitions(
     frames: list[FrameReadings], data: st.DataObject
 ) -> None:
-    """The state after frame k is in the table; earlier frames are delivered again."""
+    """The table has the state after some frame, and earlier frames are redelivered."""
     whole_state, whole = play(frames)
     cut = data.draw(st.integers(0, len(frames)))
     again_from = data.draw(st.integers(0, cut))
@@ -309,7 +309,7 @@ def test_state_stays_small(frames: list[FrameReadings]) -> None:
 
 
 def test_missed_passes_are_those_that_nothing_else_explains() -> None:
-    # A vehicle with too low a confidence; a fragment next to a tracked one; one seen again.
+    # A vehicle with low confidence, a fragment next to a tracked vehicle, and a returning vehicle.
     frames = film([Drive("AB123CD", 0, 6000, speed_px_s=50)], 9000)
     frames[5] = frame(5, 1000, [*frames[5].readings, reading("AB193CO", 0.4, x=1500)])
     state, missed = TrackerState(), []

@@ -1,4 +1,4 @@
-"""Stationary plates are suppressed while parked or while hidden, and no longer."""
+"""Stationary plates are suppressed while parked or hidden, and no longer."""
 
 from collections.abc import Callable, Iterator
 from itertools import count
@@ -28,7 +28,7 @@ HOUR_S = 3_600
 
 
 class Film:
-    """Successive frames of a camera."""
+    """The successive frames of a camera."""
 
     def __init__(self, street: Street) -> None:
         self.street = street
@@ -44,29 +44,29 @@ class Film:
         every: float = 1.0,
         plate: Box | None = None,
     ) -> None:
-        """Show the images of ``draw`` by frame number; the plate is read where it is given."""
+        """Show the images of ``draw`` by frame number. Without ``plate``, nothing is read."""
         for number in range(int(seconds / every)):
             seen = [] if plate is None else [self._reading(plate)]
             self._add(FrameKind.FRAME, every, seen, scene_view(draw(number)))
 
     def stand(self, plate: Box = PLATE, seconds: float = 8) -> None:
-        """Show a parked car in daylight that is read."""
+        """Show a parked car in daylight, whose plate is read."""
         street = self.street
         self.show(
             lambda _: street.lit(street.with_car(plate)), seconds=seconds, every=0.5, plate=plate
         )
 
     def wait(self, seconds: float, *, still: bool) -> None:
-        """Send ticks."""
+        """Send ticks for some time."""
         for _ in range(int(seconds)):
             self._add(FrameKind.TICK, 1.0, [], b"", still=still)
 
     def pause(self, seconds: float) -> None:
-        """Send nothing."""
+        """Send nothing for some time."""
         self.seconds += seconds
 
     def passes(self) -> list[str]:
-        """Return the recognised plates."""
+        """Return the plates of the recognised passes."""
         self.wait(5, still=False)
         return plates(play(self.frames)[1])
 
@@ -192,14 +192,14 @@ def test_a_car_that_is_parked_for_a_day_is_one_recognition(film: Film, street: S
         return lambda number: street.lit(car, first + (last - first) * number / frames)
 
     film.stand(seconds=40)
-    # Read now and then by day, next to pedestrians.
+    # By day, the plate is read at times, with pedestrians in front of it.
     for hour in range(6):
         film.show(
             lambda number: with_passer(street.lit(car, 0.9), 20 * number), seconds=60, every=2
         )
         film.pause(HOUR_S / 2)
         film.stand(seconds=4 + hour % 2)
-    # At dusk and at dawn it is visible, but not read.
+    # At dusk and dawn, the plate is visible but not read.
     film.show(by_light(1, 0.02, 200), seconds=1600, every=8)
     film.show(lambda number: street.lit(car, 0.03), seconds=2 * HOUR_S, every=120)
     for _ in range(4):

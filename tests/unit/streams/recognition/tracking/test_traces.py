@@ -1,4 +1,4 @@
-"""A recognition continues the trace of the frame whose reading won."""
+"""A recognition continues the trace of the frame with the winning reading."""
 
 from typing import Any
 
@@ -92,7 +92,7 @@ async def test_without_one_of_the_winning_frame_there_is_none(
 ) -> None:
     with recorded_spans() as tracer:
         await _play(tracking, (SEEN[0], TRACES[0]), (SEEN[1], None), (SEEN[2], TRACES[2]))
-        # The record that ends the pass may have another trace.
+        # The record that ends the pass can have a different trace.
         span = begin_trace("process readings", given=TRACES[40].traceparent)
         assert span is not None
         with within(span):

@@ -17,7 +17,7 @@ def _answers(*statuses: int) -> list[SendResult]:
         ((410,), SendKind.REFUSED),
         ((200, 503), SendKind.FAILED),
         ((200, 429), SendKind.FAILED),
-        # The text was accepted: each retry would send it again.
+        # The text was accepted, so each retry would send the text again.
         ((200, 413), SendKind.REFUSED),
         ((413, 200), SendKind.REFUSED),
     ],

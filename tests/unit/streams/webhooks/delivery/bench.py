@@ -64,7 +64,7 @@ class FakeTable(PendingTable):
 
 
 class CountingMetrics(DeliveryMetrics):
-    """Counts how often the dispatcher has processed its queue."""
+    """Counts the rounds in which the dispatcher has processed its queue."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -94,7 +94,7 @@ class Bench:
         self.new()
 
     def new(self, **rules: object) -> None:
-        """Start again, as a restarted process does."""
+        """Create a new dispatcher, as a restarted process does."""
         given: dict[str, object] = {
             "queues": QueueRules(max_attempts=64, max_per_endpoint=4, backlog_per_attempt=8),
             "pending": PendingLimits(max_total=100_000, max_per_endpoint=100_000),
@@ -113,7 +113,7 @@ class Bench:
         self._running = asyncio.create_task(self.dispatcher.run())
 
     async def crash(self) -> None:
-        """Stop without cleaning up."""
+        """Stop the dispatcher without cleaning up."""
         self._running.cancel()
         await self.dispatcher.stop()
 
@@ -132,7 +132,7 @@ class Bench:
         return [not self.are_attempts_unavailable] * len(attempts)
 
     async def offer(self, *deliveries: Delivery) -> list[Event]:
-        """Deliver messages."""
+        """Deliver messages to the dispatcher."""
         events = []
         for each in deliveries:
             self._offset += 1
@@ -143,7 +143,7 @@ class Bench:
         return events
 
     async def until(self, condition: Callable[[], bool]) -> None:
-        """Wait until a condition holds."""
+        """Wait until a condition holds, and fail after a timeout."""
         async with asyncio.timeout(5):
             while True:
                 if condition():

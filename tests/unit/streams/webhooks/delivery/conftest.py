@@ -1,4 +1,4 @@
-"""Shared fixtures of the webhooks stage."""
+"""Fixtures of the tests of delivery."""
 
 from collections.abc import AsyncIterator
 

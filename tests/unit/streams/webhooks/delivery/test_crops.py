@@ -1,4 +1,4 @@
-"""How long a notification waits for its crop, whatever S3 does."""
+"""Time that a notification waits for its crop, whatever S3 does."""
 
 import asyncio
 import threading
@@ -39,7 +39,7 @@ class FrozenS3:
 
 @pytest.fixture
 def s3() -> Iterator[FrozenS3]:
-    """S3 that does not respond."""
+    """S3 that does not respond until a test releases it."""
     frozen = FrozenS3()
     yield frozen
     frozen.may_answer.set()
@@ -47,7 +47,7 @@ def s3() -> Iterator[FrozenS3]:
 
 @pytest.fixture
 def reader(s3: FrozenS3, monkeypatch: pytest.MonkeyPatch) -> Iterator[CropReader]:
-    """A reader that waits for a fifth of a second."""
+    """A reader with a timeout of a fifth of a second."""
     monkeypatch.setattr(crops, "_IMAGE_READ_SECONDS", _BOUND_SECONDS)
     monkeypatch.setattr("common.s3.Minio", lambda *_, **__: s3)
     reader = CropReader(S3Settings.model_validate({"s3_secret_key": "unused"}))

@@ -1,4 +1,4 @@
-"""No delivery is lost, whatever fails, and a failing one delays no other."""
+"""Failures lose no delivery, and a failing delivery does not delay other deliveries."""
 
 from common.records.deliveries import AttemptOutcome
 from streams.webhooks.delivery.pending import pending_key
@@ -19,7 +19,7 @@ async def test_an_endpoint_that_keeps_up_gets_its_deliveries_in_order(bench: Ben
     await bench.offer(*reversed(wanted))
     await bench.until(lambda: len(bench.app.released) == 8)
 
-    # The first one was in flight before the others arrived.
+    # The first delivery was in flight before the others arrived.
     assert bench.sent == [wanted[-1], *wanted[:-1]]
 
 

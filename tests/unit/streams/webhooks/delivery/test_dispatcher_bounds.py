@@ -1,4 +1,4 @@
-"""The queue is limited, and deliveries over the limit are reported."""
+"""The queue has a limit, and deliveries over the limit are reported."""
 
 import asyncio
 from collections import Counter
@@ -49,7 +49,7 @@ async def test_an_endpoint_that_answers_is_served_though_the_table_is_full(bench
     bench.hanging.add(slow[0].endpoint)
     offering = asyncio.create_task(bench.offer(*slow))
     await bench.rounds()
-    # The queue is full, so no more is accepted.
+    # The queue is full, so no further delivery is accepted.
     assert not offering.done()
     assert len(bench.table.kept) == 2
 

@@ -1,4 +1,4 @@
-"""Unfinished deliveries during a rebalance, or while Kafka is unavailable."""
+"""Unfinished deliveries in a rebalance, or while Kafka is unavailable."""
 
 import asyncio
 
@@ -26,7 +26,7 @@ async def test_partitions_that_moved_are_left_to_their_new_owner(bench: Bench) -
 
 
 async def _waiting(bench: Bench) -> Delivery:
-    """Bring a delivery that waits for a stalled one, and is about to enter the table."""
+    """Return a delivery that waits for a stalled delivery, and is about to enter the table."""
     await bench.crash()
     bench.new(store_after_seconds=0.0)
     first, second = delivery(1), delivery(2)
@@ -215,7 +215,7 @@ async def test_a_message_that_comes_again_while_kafka_is_slow_is_not_lost(bench:
     bench.now_ms += 100_000
     await bench.offer(failing)
     await bench.until(lambda: len(bench.sent) == 3)
-    # Both attempts end during a rebalance: one is cleared, the other left to its message.
+    # Both attempts end in the rebalance: one is cleared, the other is redelivered by Kafka.
     bench.app.is_leaving = True
     bench.table.may_write.clear()
     bench.table.is_asked.clear()

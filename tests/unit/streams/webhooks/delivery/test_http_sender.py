@@ -1,4 +1,4 @@
-"""Host names in the sender, without a network."""
+"""The sender's handling of host names, without a network."""
 
 import asyncio
 import threading

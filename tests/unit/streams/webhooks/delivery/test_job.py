@@ -1,4 +1,4 @@
-"""The states of a delivery, and deliveries that cannot be accepted."""
+"""The states of a delivery, and deliveries that are rejected."""
 
 from itertools import product
 
@@ -68,5 +68,5 @@ async def test_a_delivery_that_cannot_be_taken_is_put_aside_and_the_next_one_is_
         (0, "unreadable_record"),
         (1, UNEXPECTED),
     ]
-    # Accepted messages are acknowledged by the attempt.
+    # The attempt acknowledges the accepted message.
     assert app.released == [0, 1]

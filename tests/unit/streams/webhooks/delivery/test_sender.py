@@ -1,4 +1,4 @@
-"""Requests of an attempt: notification secrets of an account, and redirects."""
+"""The request of an attempt: notification secrets of the account, and redirects."""
 
 from collections.abc import Mapping
 
@@ -31,7 +31,7 @@ PLANNED, CURRENT, PREVIOUS = "the planned one", "the current one", "the previous
 
 
 class Transport(HttpSender):
-    """Records requests, and answers as set by a test."""
+    """Records requests, and responds as a test requires."""
 
     def __init__(self, answer: SendResult | None = None) -> None:
         self.requests: list[SignedRequest] = []
@@ -61,7 +61,7 @@ def _sender(
 
 
 def _planned() -> Delivery:
-    """The delivery of an alert to its URL, from before a rotation."""
+    """Return the delivery of an alert to its URL, planned before a rotation of the secret."""
     trigger = trigger_in_phase(TriggerPhase.FINAL)
     rule = msgspec.structs.replace(
         trigger.alert, notification_secret_encrypted=BOX.encrypt(PLANNED)

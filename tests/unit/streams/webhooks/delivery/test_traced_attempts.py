@@ -22,7 +22,7 @@ from tests.unit.streams.webhooks.builders import BOX, WEBHOOK, delivery, webhook
 
 
 class Transport(HttpSender):
-    """Accepts or rejects requests; records the trace of each."""
+    """Accepts or rejects requests, and records the trace of each request."""
 
     def __init__(self, kind: SendKind = SendKind.ACCEPTED) -> None:
         self.kind = kind

@@ -1,4 +1,4 @@
-"""Attempts first, then the table; what Kafka did not accept is written again."""
+"""Attempts are written first, then the table. Records that Kafka rejected are written again."""
 
 import asyncio
 from collections.abc import Sequence
@@ -18,7 +18,7 @@ _KINDS = {True: SendKind.ACCEPTED, False: SendKind.FAILED}
 
 
 class _Bench:
-    """A writer with the attempts' topic, a table and an app."""
+    """A writer with the topic of attempts, a table and an app."""
 
     def __init__(self) -> None:
         self.app = FakeApp()

@@ -1,4 +1,4 @@
-"""Emails to an address per hour, whatever the server does."""
+"""Limit of emails per hour and address, whatever the mail server does."""
 
 import asyncio
 from collections.abc import Callable
@@ -44,7 +44,7 @@ def server(monkeypatch: pytest.MonkeyPatch) -> Server:
 
 @pytest.fixture
 def sender(server: Server) -> EmailSender:
-    """A sender of two emails an hour, at a fixed time."""
+    """A sender with a limit of two emails per hour, at a fixed time."""
     return _sender(messages_per_address_per_hour=2)
 
 

@@ -1,4 +1,4 @@
-"""The deliveries of an event."""
+"""Deliveries that an event causes."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -114,7 +114,7 @@ async def test_webhooks_are_notified_of_an_alert_whose_addresses_cannot_be_read(
 
     with pytest.raises(MisconfiguredError):
         await fan_out.publish_triggers(batch)
-    # The guard finds the failing one: nothing is published twice for it.
+    # The guard looks for the failing trigger, so nothing may be published twice.
     assert topics.deliveries == []
     with pytest.raises(MisconfiguredError):
         await fan_out.publish_triggers(batch[1:])
@@ -209,7 +209,7 @@ def test_which_targets_are_notified_of_a_phase_and_by_which_event(
 
 
 def trigger_of(number: int, *, addresses: int = 0, **changed: Any) -> AlertTrigger:
-    """Return a trigger whose alert notifies a number of email addresses."""
+    """Return a trigger of an alert that notifies this many email addresses."""
     notifications = (
         EmailNotification(addresses=tuple(f"{n}@example.com" for n in range(addresses))),
     )
@@ -258,7 +258,7 @@ async def test_what_is_beyond_a_limit_is_recorded_once_for_each_event(
         f"and {others} more were not sent."
         for others in (2, 3)
     ]
-    # Another recognition has its own.
+    # Another recognition has a separate limit.
     other = trigger_of(9, addresses=4, recognition=recognition(2))
     await fan_out.publish_triggers([(published(9), other)])
     assert len(topics.deliveries) == 9

@@ -1,4 +1,4 @@
-"""Success and failure of deliveries to a webhook, and when it is disabled."""
+"""Success and failure of a webhook's deliveries, and when the webhook is disabled."""
 
 from typing import Any
 
@@ -75,7 +75,7 @@ def test_disabled_after_20_failures_in_a_row_over_a_day(
     assert (found.disabled_revision == 4) is is_off
     assert (found.disabled_reason is not None) is is_off
     if is_off:
-        # Enabled again, it starts without failures.
+        # After it is enabled again, the webhook starts without failures.
         later = _after(_attempt(3 * DAY, code=code), known=found)
         assert later == msgspec.structs.replace(
             found,

@@ -1,4 +1,4 @@
-"""Size on the topics of one recognition of the most expensive account that is allowed."""
+"""Size on the topics of one recognition of the most expensive account that the limits allow."""
 
 import random
 import string
@@ -53,7 +53,7 @@ def worst_alert(chance: random.Random, number: int) -> AlertConfig:
 
 
 def bytes_on_topic(records: Iterable[tuple[str, Record]]) -> int:
-    """Return the size of records on their topic, compressed as Kafka does, by key and partition."""
+    """Return the size of records on their topic, compressed like Kafka's, by key and partition."""
     batches: defaultdict[int, list[bytes]] = defaultdict(list)
     for key, record in records:
         batches[zlib.crc32(key.encode()) % PARTITIONS].append(key.encode() + encode(record))
@@ -108,7 +108,7 @@ async def test_a_recognition_of_the_worst_owner_takes_little_of_kafka(webhooks: 
     message.message.timestamp = world.now_ms / 1000
     await fan_out.publish_triggers([(message, trigger) for trigger in world.triggers])
     assert len(made) == 100
-    # One for each alert whose deliveries were left out.
+    # One record for each alert whose deliveries were left out.
     assert len(attempts) == (ALERTS if webhooks else ALERTS - 1)
     result, decision = SendResult(kind=SendKind.ACCEPTED), AttemptDecision(AttemptOutcome.DELIVERED)
     attempts += [attempt_record(one, 1, result, decision, 1, 0.1) for one in made]
