@@ -111,7 +111,7 @@ def test_length_and_confidence_decide_what_is_a_plate(monkeypatch: pytest.Monkey
 def test_of_one_plate_the_box_with_the_better_reading_counts(
     part: tuple[str, float], sureness: float, text: str
 ) -> None:
-    # A part of the plate scores 0.45 in the large input; the whole scores 0.42 in the half-size
+    # A part of the plate scores 0.45 in the large input; all of it scores 0.42 in the half-size
     # one.
     near = centre_rows((160, 150, 150, 40, 0.45), (160, 290, 90, 20, 0.4))
     hints = iter([near, centre_rows((160, 155, 110, 25, 0.42)), centre_rows((0, 0, 0, 0, 0.0))])

@@ -21,7 +21,7 @@ FORMATS = PlateFormats(ALPHABET, PAD, COUNTRIES)
 
 
 def slots(*options: str) -> FloatArray:
-    """Return ten rows of probabilities: "B" is 0.99 for B, "8 0.6 B" is 0.6 for 8, the rest for B."""
+    """Return ten rows of probabilities. "B" is 0.99 for B; "8 0.6 B" is 0.6 for 8, 0.4 for B."""
     said = np.full((10, len(ALPHABET)), 1e-5)
     for row, option in zip(said, [*options, *("_" * (10 - len(options)))], strict=True):
         best, share, other = (*option.split(), "0.99", "_")[:3]
