@@ -14,7 +14,7 @@ import structlog
 from tests import durations, languages
 from tests.schedule import Schedule
 
-# Warnings are errors, except those that libraries cause.
+# Warnings are errors, except for warnings that libraries cause.
 _LIBRARY_WARNINGS = (
     # kafka-python 3.0.12 reads its message schemas with a call that Python 3.11 deprecates.
     "ignore:read_text is deprecated:DeprecationWarning",
@@ -27,7 +27,7 @@ gc.disable()
 for _line in _LIBRARY_WARNINGS:
     warnings.filterwarnings("ignore", _line.split(":")[1], DeprecationWarning)
 
-# Log lines are captured with the test that caused them, so the output of pytest stays readable.
+# Each log line is captured with its test, so the output of pytest stays readable.
 structlog.configure(
     processors=[structlog.processors.format_exc_info, structlog.processors.KeyValueRenderer()],
     wrapper_class=structlog.stdlib.BoundLogger,

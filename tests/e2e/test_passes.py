@@ -1,4 +1,4 @@
-"""Tests the way from a camera's stream to one recognition per pass."""
+"""Tests the path from a camera's stream to one recognition per pass."""
 
 from pathlib import Path
 
@@ -15,7 +15,7 @@ from tests.waiting import wait_until
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(400)]
 
-# A track ends after two seconds without a reading. A busy machine needs the rest.
+# A track ends after two seconds without a reading. The remaining time is for a busy machine.
 _RESULT_SECONDS = 30
 
 

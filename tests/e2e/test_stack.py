@@ -87,7 +87,7 @@ def test_servers_and_recogniser_processes_hold_no_setting(running_stack: Running
     servers = [psutil.Process(running_stack.pid(name)) for name in ("kafka", "s3", "postgres")]
     below = [child.pid for server in servers for child in server.children(recursive=True)]
     recognisers = [*running_stack.workers("api"), *running_stack.workers("recognition")]
-    # Read after the environments; otherwise a process that starts in between is missing here.
+    # The environments are read last, because a process that starts later would be missing.
     held = _environments()
 
     assert recognisers

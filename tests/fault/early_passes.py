@@ -81,5 +81,5 @@ def _seen(
 def ends_after_seconds() -> Iterator[float]:
     """Return the durations of successive passes."""
     while True:
-        # Long enough for a kill between start and end; very short; and longer than a track.
+        # Durations: long enough for a kill in between, very short, and longer than a track.
         yield from (2.0, 0.2, 6.0)

@@ -101,6 +101,7 @@ RULES = (
     ),
     Rule("whatever passes", PlateMatchMode.SPECIFIC, ("*",), cooldown_ms=1_000),
 )
-"""Modes, wildcards, scopes and cooldowns; changing the list changes the test's coverage. Alerts of
-mode specific trigger early, the last one for vehicles that the cameras of the load show.
+"""Modes, wildcards, scopes and cooldowns; changing the list changes the test's coverage.
+
+Alerts of mode specific trigger early, the last one for vehicles that the load's cameras show.
 """

@@ -103,7 +103,7 @@ class Stages:
 
     def lag(self) -> dict[Step, int]:
         """Return for each step the number of records that wait or are in flight."""
-        # Committed offsets first, so that the ends of topics include what those records led to.
+        # Committed offsets are read first, so that a topic's end is never below its offset.
         done = self.done()
         with self._consumer() as consumer:
             ends = {

@@ -57,11 +57,11 @@ _KILLS = (*KILLS, *WORKER_KILLS, *kills_of_seconds(_TWICE))
 _STAGES = ("recognition", "sink", "alerts", "webhooks")
 _PAUSE_SECONDS = (2.0, 8.0)
 _SHORT_PAUSE_SECONDS = (0.5, 3.0)
-# Longer than the session of a group member, and longer than the timeout of a call to a server.
+# Freezes last longer than the session of a group member and than the timeout of a server call.
 _FREEZE_SECONDS = 15.0
 _SHORT_FREEZE_SECONDS = 7.0
 _FULL_SECONDS = 10.0
-# Longer than a session too, so that the group removes the second workers.
+# The cut lasts longer than a session too, so that the group removes the second workers.
 _CUT_SECONDS = 9.0
 _BROKER_AWAY_SECONDS = 30.0
 # The loop is longer than the cooldown, so that a plate is reported again.
@@ -79,7 +79,7 @@ def test_all_comes_out_once_when_one_fault_follows_another(scenery: Scenery, say
         say(f"round {number} of {max(ROUNDS, 1)}")
         frozen = freezes(_SHORT_FREEZE_SECONDS, chance.sample(_STAGES, 1))
         if ROUNDS:
-            # A frozen worker of two returns after the other one has taken over its work.
+            # A frozen worker of two resumes after the other worker has taken over its partitions.
             either = [*TWICE, *map(second_name, TWICE)]
             frozen += freezes(_FREEZE_SECONDS, chance.sample(either, 2))
             frozen += tuple(chance.sample(without_brokers(_BROKER_AWAY_SECONDS), 1))

@@ -1,8 +1,9 @@
 """Each server is unavailable for a while under load. Nothing is lost, everything recovers, and the
-API responds or names the unavailable dependency. An outage takes some seconds in every test run,
-and five minutes with ``OUTAGE_SECONDS=300 pytest -m fault``. An odd ``FAULT_SEED`` freezes
-ClickHouse and S3 (they do not respond) and stops the other servers (connections are refused). An
-even seed does the reverse.
+API responds or names the unavailable dependency.
+
+An outage takes some seconds in every test run, and five minutes with ``OUTAGE_SECONDS=300 pytest -m
+fault``. An odd ``FAULT_SEED`` freezes ClickHouse and S3 (they do not respond) and stops the other
+servers (connections are refused). An even seed does the reverse.
 """
 
 import os

@@ -58,8 +58,7 @@ class TriggerHistory:
     def spends(self) -> Recognition | None:
         """Return the recognition of the cooldown, or None if a correction changed its key.
 
-        After such a correction the cooldown is not checked again, as the alert is already
-        published.
+        The cooldown is not checked again after a correction, as the alert is published.
         """
         early, standing = self.by_phase.get(TriggerPhase.EARLY), self.standing
         if standing is None:

@@ -31,9 +31,9 @@ _UNRESOLVED = "early alert is not resolved once"
 class Evidence:
     """The records and counts collected after a run.
 
-    ``sent`` are the recognitions that the test published, ``entered`` those on the topic.
-    ``triggers`` is the content of the alerts topic, ``received`` all deliveries including repeats.
-    ``rows`` and ``alert_rows`` count the visible rows in ClickHouse for each ID.
+    ``sent`` are the recognitions that the test published, ``entered`` all recognitions on the
+    topic. ``triggers`` is the content of the alerts topic, ``received`` all deliveries including
+    repeats. ``rows`` and ``alert_rows`` count the visible rows in ClickHouse for each ID.
     """
 
     sent: Sequence[Recognition]

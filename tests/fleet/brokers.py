@@ -1,4 +1,4 @@
-"""Three brokers that machines reach over the network. Access rules allow only what docs list."""
+"""Three brokers that machines reach over the network, with access rules as documented."""
 
 from dataclasses import dataclass, fields, replace
 

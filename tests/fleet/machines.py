@@ -21,8 +21,8 @@ from tests.services.ip_command import ip
 _COMMAND_SECONDS = 10
 _NETWORKS = itertools.count()
 _CLOCK_SOURCE = Path(__file__).with_name("clock.c")
-# Capture and inference processes get few environment variables, but they do import this module. It
-# restarts each Python process with another clock.
+# Capture and inference processes get few environment variables, but they do import this module,
+# which restarts each Python process with another clock.
 _CLOCK = """
 import os, sys
 if "PLATESTREAM_TEST_CLOCK_AHEAD_MS" not in os.environ:

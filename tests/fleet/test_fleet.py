@@ -1,6 +1,6 @@
 """Faults in a fleet under load cause no lost or duplicate result and no late alert.
 
-The first round restarts one process after the other. ``ROUNDS=20 make fleet`` runs twenty;
+The first round restarts one process after another. ``ROUNDS=20 make fleet`` runs twenty rounds;
 ``FLEET_SEED`` determines the order, times and processes of the faults.
 """
 

@@ -30,7 +30,7 @@ def services(settings: Mapping[str, str]) -> dict[str, dict[str, Any]]:
 
 
 def interpolated(text: str, settings: Mapping[str, str], *, strict: bool = True) -> str:
-    """Return a compose file with its variables filled in; ``strict`` requires all of them."""
+    """Return a compose file with its variables filled in; ``strict`` requires a value for each."""
     return _VARIABLE.sub(lambda found: _value(found, settings, strict), text)
 
 

@@ -37,7 +37,7 @@ class SecureKafkaServer(KafkaServer):
 
     def initialise(self) -> None:
         """Set the user's SCRAM password. The configuration contains the PLAIN password."""
-        # Formatting the folder does not set the password: on a real server, an administrator does.
+        # A real server sets this password when it formats its folder; here, an administrator does.
         clear = KafkaSettings.model_validate({"kafka_bootstrap_servers": self.bootstrap_servers})
         admin = open_admin(clear, "users")
         for name in _SCRAM_MECHANISMS:
@@ -107,7 +107,8 @@ class SecureKafka(ServerProcess):
     def settings(self, listener: str, *, host: str = "127.0.0.1", **more: Any) -> KafkaSettings:
         """Return the settings of a client for a listener, with a separate topic prefix.
 
-        ``more`` are settings without the prefix ``kafka_``. They win, and None removes a setting.
+        ``more`` are settings without the prefix ``kafka_``. They override defaults, and None
+        removes a setting.
         """
         given: dict[str, Any] = {"security_protocol": "SSL" if listener == "MUTUAL" else listener}
         if not listener.endswith("PLAINTEXT"):

@@ -22,7 +22,7 @@ WORDS: Final = re.compile(
     r"|it is no(?! longer))\b",
     re.IGNORECASE,
 )
-"""Words to avoid. docs/glossary.md has a plain word for each of them."""
+"""Words to avoid. docs/glossary.md has a plain word for each."""
 
 GROUPS: Final[Mapping[str, tuple[tuple[str, ...], int]]] = {
     "service": (

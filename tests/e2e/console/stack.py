@@ -68,7 +68,7 @@ _T = TypeVar("_T")
 
 @dataclass(frozen=True)
 class Account:
-    """An owner who can log in."""
+    """An account with a person who can log in."""
 
     id: UUID
     email: str
@@ -77,7 +77,7 @@ class Account:
 
 @dataclass
 class ConsoleStack:
-    """A running API. Its methods may be called from any thread."""
+    """A running API. Every thread can call its methods."""
 
     address: str
     application: Application

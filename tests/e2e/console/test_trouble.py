@@ -1,4 +1,4 @@
-"""Faults while the console is open, and attacks."""
+"""Faults and attacks while the console is open."""
 
 import httpx
 import pytest

@@ -71,7 +71,7 @@ class CrashingClient(ClickHouseClient):
 
 
 class RolledUpMeanwhile(ClickHouseClient):
-    """Lets another worker roll up after the buckets are read and before the changes are."""
+    """Lets another worker roll up between reading the buckets and reading the changes."""
 
     def __init__(self, address: ClickHouseAddress, owner: UUID) -> None:
         super().__init__(address.settings())

@@ -16,7 +16,7 @@ from tests.services.clickhouse import ClickHouseAddress
 pytestmark = pytest.mark.integration
 
 OWNER, GATE = UUID(int=1), UUID(int=10)
-# 2026-11-01 00:00:00 UTC.
+# Start of the rows: 2026-11-01 00:00:00 UTC.
 START_MS = 1_793_491_200_000
 VIEWS = (
     "analysis_recognitions",

@@ -74,8 +74,8 @@ def copied_database(postgres_url: str, template: str) -> Iterator[DatabaseSettin
     """Yield the settings of a copy of a database, which is dropped at the end."""
     settings = create_database(postgres_url, template=template)
     yield settings
-    # The last checkpoint of the server skips dropped databases. Writing dozens of them took half a
-    # minute.
+    # The last checkpoint of the server skips dropped databases. Writing dozens of databases took
+    # half a minute.
     drop = sql.SQL("DROP DATABASE {} WITH (FORCE)").format(sql.Identifier(_name(settings)))
     with psycopg.connect(postgres_url, autocommit=True, connect_timeout=10) as connection:
         connection.execute(drop)

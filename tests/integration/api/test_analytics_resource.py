@@ -114,7 +114,7 @@ async def test_the_fields_of_the_interface_and_what_is_known_besides(
     await insert_recognitions(clickhouse, [one, called])
     body = await _get(client)
 
-    # 2026-09-20T14:13:20Z.
+    # The time is 2026-09-20T14:13:20Z.
     assert body["stats"] == {
         "total30d": 2,
         "activeCameras": 0,
@@ -125,7 +125,7 @@ async def test_the_fields_of_the_interface_and_what_is_known_besides(
         {"date": "2026-09-20", "count": 2}
     ]
     assert [hour for hour in body["hourlyChart"] if hour["count"]] == [{"hour": 14, "count": 2}]
-    # A Sunday.
+    # This day is a Sunday.
     assert body["heatMap"][6] == [2 if hour == 14 else 0 for hour in range(24)]
     assert sum(map(sum, body["heatMap"])) == 2
     assert body["topPlates"] == [

@@ -1,4 +1,4 @@
-"""Email addresses that several accounts use: unproven claims, and the one person who owns it."""
+"""Email addresses that several accounts use: unproven claims, and the owner of an address."""
 
 import asyncio
 import re

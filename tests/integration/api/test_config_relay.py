@@ -61,7 +61,7 @@ def test_a_change_is_on_the_topic_well_within_a_second(
             reader.read(2 + number)
             delays.append(time.monotonic() - started)
 
-    # The median, because a stalled machine is not a stalled relay.
+    # This is the median, because a stalled machine is not a stalled relay.
     assert statistics.median(delays) < 1.0, delays
 
 
@@ -103,7 +103,7 @@ def test_a_lost_database_connection_loses_no_change(
             rename_camera(engine, owner_id, camera_id, f"name {number}")
         reader.read_revision(camera_id, 6)
 
-    # Records that were published but not yet marked as such are published again.
+    # Records that were published but not yet marked as published are sent again.
     revisions = [config.revision for config in reader.of(camera_id) if config is not None]
     assert sorted(set(revisions)) == list(range(1, 7))
     assert revisions[-1] == 6

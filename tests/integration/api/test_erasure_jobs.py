@@ -1,4 +1,4 @@
-"""Jobs that erase a plate: their leases, and their remains."""
+"""Jobs that erase a plate: their leases, and the data that remains of a job."""
 
 import asyncio
 from collections import Counter

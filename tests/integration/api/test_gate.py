@@ -131,7 +131,7 @@ async def test_ids_of_another_owner_are_404_on_every_route(application: Applicat
     walked = 0
     async with application.client(other) as client:
         for (method, path), access in GATED:
-            # Routes that require a session are also tried with one, next to their resource.
+            # The tests of each resource cover the routes that require a session.
             if "{" not in path or access.scope in FOR_PEOPLE:
                 continue
             for identifier in (*foreign, str(uuid.uuid4()), "not-a-uuid"):

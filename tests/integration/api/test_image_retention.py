@@ -1,4 +1,4 @@
-"""Images that have expired are deleted from a real S3, and no others."""
+"""Only images that have expired are deleted from a real S3."""
 
 import io
 from datetime import UTC, datetime, timedelta

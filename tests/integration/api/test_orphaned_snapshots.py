@@ -1,4 +1,4 @@
-"""Snapshots of deleted cameras are deleted from a real S3, and no others."""
+"""Only snapshots of deleted cameras are deleted from a real S3."""
 
 import io
 from collections.abc import AsyncIterator

@@ -37,7 +37,7 @@ def test_cameras_are_answered_within_a_second_and_gone_as_fast(
         s3 = s3_client(world.s3)
         left = [o.object_name for o in s3.list_objects(world.s3.s3_bucket, recursive=True)]
 
-    # The median, because a stalled machine is not a slow worker.
+    # This is the median, because a stalled machine is not a slow worker.
     for promised in ("answered", "gone", "silent"):
         assert statistics.median(getattr(stay, promised) for stay in stays) < 1
     # The vehicle in view at the deletion has ended with an END record.
@@ -135,7 +135,7 @@ def test_a_worker_that_joins_takes_a_share_and_the_rest_goes_on(
     world: World, configs: CameraConfigs, outbox: Outbox, moving_clip: Path
 ) -> None:
     cameras = configs.add_on_all_partitions(f"file://{moving_clip}", 8)
-    # The long timeout cannot cause an assignment or a release.
+    # With a long timeout, neither an assignment nor a release can be caused by a timeout.
     slow = {"ingest.assignment.follower.SESSION_TIMEOUT_SECONDS": "20"}
     with IngestWorker(world, "first") as first:
         outbox.until(lambda: all(outbox.frames_of(c) for c in cameras))

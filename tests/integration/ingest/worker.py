@@ -25,7 +25,7 @@ from tests.services.tuned import VARIABLE
 SECRET_KEY = Fernet.generate_key().decode()
 OWNER_ID = UUID(int=77)
 
-# Short times, so that tests need not wait; their proportions are those of the defaults.
+# Times are short, so that tests need not wait. Their proportions match the defaults.
 _TIMES = {
     "ingest.app.OPEN_TIMEOUT_SECONDS": "3",
     "ingest.app.READ_TIMEOUT_SECONDS": "1",

@@ -36,7 +36,7 @@ def required(classes: Iterable[type[Fragment]]) -> set[str]:
 
 
 def secrets(program: Program) -> set[str]:
-    """Return those of a process's environment variables that are secrets."""
+    """Return the secrets among the environment variables that a process reads."""
     return {
         variable
         for settings in program.settings

@@ -1,4 +1,4 @@
-"""The verdict of the fault tests finds each kind of fault, and no fault where there is none."""
+"""The verdict of the fault tests finds each kind of fault, and reports no fault otherwise."""
 
 from collections.abc import Callable
 from dataclasses import replace

@@ -67,7 +67,7 @@ def test_confidence_is_calibrated_and_the_mean_of_the_characters() -> None:
 
 @pytest.mark.parametrize(("text", "confidence"), [("AB123CD", 0.81), ("WELCOME", 0.45)])
 def test_confidence_is_less_where_it_may_be_no_plate(text: str, confidence: float) -> None:
-    # The detector's confidence of 0.9 gives odds of 9 to 1; letters alone reduce them to 1 to 1.
+    # The detector's confidence of 0.9 gives odds of 9 to 1. Letters alone reduce them to 1 to 1.
     chance = plate_chance_card(score=1.0, letters_alone=-math.log(9))
     (found,) = recognizer(text, plate_chance=chance).recognize(IMAGE)
     assert found.confidence == pytest.approx(confidence, abs=1e-4)

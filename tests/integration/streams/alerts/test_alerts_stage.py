@@ -94,7 +94,7 @@ def test_changes_of_a_rule_take_effect_within_a_second(
     def does_trigger() -> bool:
         seen = seen_at(now_ms(), "AB1", next(numbers) * 8)
         world.see(seen)
-        # Once the other alert has triggered and nothing is in flight, this alert never will.
+        # Once the other alert has triggered and nothing is in flight, this alert cannot trigger.
         world.await_triggered_for([seen])
         wait_until("everything is processed", lambda: _is_processed(world))
         triggered = {each.alert.alert_id for each in world.triggers() if each.recognition == seen}
@@ -120,7 +120,7 @@ def test_changes_of_a_rule_take_effect_within_a_second(
         seconds.append(seconds_until(expected=True))
     world.delete(rule)
     seconds.append(seconds_until(expected=False))
-    # The median, because a stalled machine is not a slow alert.
+    # This is the median, because a stalled machine is not a slow alert.
     assert statistics.median(seconds) < _PROMISED_SECONDS
 
 

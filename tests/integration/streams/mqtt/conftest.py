@@ -28,7 +28,7 @@ def needed_topics() -> tuple[Topic, ...]:
 def pipeline(
     kafka_topics: KafkaSettings, mosquitto: ServerProcess, tmp_path: Path
 ) -> Iterator[Pipeline]:
-    """A new Kafka, a new broker, and the MQTT stage between them, which has not been started."""
+    """A new Kafka and a new broker with the MQTT stage in between. The stage is not started."""
     opened = Pipeline(kafka_topics, mosquitto, tmp_path)
     yield opened
     opened.close()

@@ -121,7 +121,7 @@ def test_after_minutes_each_pass_comes_out_once(
     ]
     assert max(fresh) <= _FRESH_MS
     looked_at = sum(not r.stale for r in outcome.readings)
-    # Visible with pytest -s.
+    # pytest -s shows this output.
     sys.stdout.write(
         f"{turns} passes of each of two cameras; "
         f"fresh frames {max(fresh) / 1000:.1f} s late at most, "

@@ -56,7 +56,7 @@ def test_scopes_that_a_caller_grants_without_having_them_are_found(
         (EARLY, None, _key(A, expires_at=LATE), True),
         (EARLY, None, _key(A, expires_at=EARLY), False),
         (LATE, None, _key(A, expires_at=EARLY), False),
-        # Another key without an expiry could enable a disabled key.
+        # A key without an expiry could enable the disabled key later.
         (EARLY, None, _key(A, enabled=False, expires_at=LATE), True),
         # Changes that enable a key, or extend its lifetime or its scopes.
         (EARLY, _key(A), _key(A, expires_at=None), True),

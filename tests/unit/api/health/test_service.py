@@ -10,7 +10,7 @@ from api.health.service import Health, disk_warnings
 
 @pytest.fixture
 def disk(monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
-    """Return a disk of 1 TiB. Root reserves a tenth; 79 % of the rest is used."""
+    """Return a disk of 1 TiB. Root reserves a tenth, and 79 % of the remaining space is used."""
     total, reserved = 1000, 100
     found = SimpleNamespace(f_blocks=total, f_bfree=reserved + 189, f_bavail=189, f_frsize=1 << 30)
     monkeypatch.setattr("api.health.service.os.statvfs", lambda _folder: found)

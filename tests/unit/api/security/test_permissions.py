@@ -72,7 +72,7 @@ def test_a_route_that_declares_nothing_does_not_start() -> None:
     router = APIRouter(route_class=GuardedRoute)
 
     async def change_cameras() -> None:
-        """Stand for a route without declared access."""
+        """Represent a route that declares no access."""
 
     with pytest.raises(MisconfiguredError, match="change_cameras.* does not declare"):
         router.patch("/api/cameras")(change_cameras)
@@ -83,7 +83,7 @@ def test_a_route_without_the_gate_prevents_the_start(monkeypatch: pytest.MonkeyP
 
     @router.patch("/api/cameras")
     async def change_cameras() -> None:
-        """Stand for a route without the access check."""
+        """Represent a route without the access check."""
 
     monkeypatch.setattr("api.app.ROUTERS", (*ROUTERS, router))
     with pytest.raises(MisconfiguredError, match="is not a GuardedRoute"):

@@ -75,7 +75,7 @@ def test_a_service_that_does_not_answer_is_a_failure_and_no_error(scheme: str) -
 
 @pytest.mark.parametrize("module", sorted({service.module for service in SERVICES.values()}))
 def test_a_plugin_knows_no_other_way_out(module: str) -> None:
-    """A plugin's imports neither connect nor run programs; they include requests' replacement."""
+    """A plugin imports no module that connects or runs programs, and requests is our own module."""
     plugin = importlib.import_module(f"apprise.plugins.{module}")
     tree = ast.parse(inspect.getsource(plugin))
     imported = {

@@ -41,7 +41,7 @@ def test_what_passes_between_two_key_frames_is_seen_whole(begin: float) -> None:
     assert min(watch.whole) < 1
     assert frames_between(20 + 1 / FPS, 22) <= set(watch.whole)
     assert watch.whole == sorted(set(watch.whole))
-    # These are the frames with motion, and those of the three seconds after.
+    # The frames with motion are sent, and the frames of the three seconds after the motion.
     assert watch.sent >= 3 + 15
 
 

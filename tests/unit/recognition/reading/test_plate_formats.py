@@ -1,4 +1,4 @@
-"""Characters that a country's plate formats decide, and those that they leave unchanged."""
+"""Characters that a country's plate formats decide, and characters that stay unchanged."""
 
 import numpy as np
 import pytest

@@ -128,7 +128,7 @@ def _rule(story: Story) -> AlertConfig:
 
 
 class _Stage:
-    """The whole alerts stage without Kafka. The records of its topics are those of a story."""
+    """The whole alerts stage without Kafka. Its topics contain the records of a story."""
 
     def __init__(self, rule: AlertConfig, story: Story) -> None:
         self._world = World()

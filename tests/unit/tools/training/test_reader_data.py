@@ -1,4 +1,4 @@
-"""Crops of a second folder: those for training, and those held out for validation."""
+"""Crops of a second folder, for training and for validation."""
 
 import json
 from pathlib import Path

@@ -64,7 +64,7 @@ class Coordinator(ConsumerCoordinator):  # type: ignore[misc] # kafka-python is 
         if self.fails:
             self.fails = False
             raise RebalanceInProgressError
-        # The leader of the group uses the current list of topics.
+        # The leader of the group assigns the partitions that are known now.
         self.has_new_partitions = False
         self.joins += 1
         self._generation = Generation(self.joins, "member", "cooperative-sticky")
