@@ -28,7 +28,7 @@ class Shot:
 
 @dataclass(frozen=True)
 class Footage:
-    """The frames of the scene, and the plates that are really visible, in order of time."""
+    """The frames of the scene, and the plates that are visible in them, in order of time."""
 
     shots: tuple[Shot, ...]
     plates: tuple[str, ...]

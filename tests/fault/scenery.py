@@ -1,4 +1,4 @@
-"""A whole stack under load, with its input, its receivers, and the comparison of both."""
+"""A whole stack under load, with its receivers and a comparison of its input and output."""
 
 import subprocess
 import sys

@@ -20,8 +20,8 @@ _START_SECONDS = 30
 class RtspCamera:
     """A camera at ``rtsp://127.0.0.1:<port>/camera``. Use the camera as a context manager.
 
-    It plays the file's H.264 unchanged and in real time, from the first client's connection on, in
-    a seamless loop. With ``once``, it plays the file once and then returns 404.
+    The camera plays the file's H.264 unchanged, in real time and in a seamless loop, from the first
+    client's connection on. With ``once``, the camera plays the file once and then returns 404.
     """
 
     def __init__(

@@ -19,7 +19,7 @@ APP = "deploy.clickhouse.app."
 _MIB = 1 << 20
 _DEADLINE_SECONDS = 30.0
 _LONG_INSERT_BLOCKS = 2048
-"""Each block has a million bytes."""
+"""Number of blocks in a long insert. Each block has a million bytes."""
 _SMALL_BLOCKS = {
     "max_insert_block_size": 65_536,
     "min_insert_block_size_rows": 65_536,

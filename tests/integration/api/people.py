@@ -1,4 +1,4 @@
-"""Helpers for people: login, invitations, and proven email addresses."""
+"""Helpers that log people in, invite people, and mark email addresses as proven."""
 
 import uuid
 from collections.abc import AsyncIterator

@@ -428,7 +428,7 @@ async def test_a_wrong_password_and_an_unknown_address_are_answered_alike(
 
     assert len(answers) == 1
     assert answers.pop()[:2] == (401, "invalid_credentials")
-    # The first time is left out, because that request creates the hash for unknown accounts.
+    # The first measurement is left out, because it creates the hash for unknown accounts.
     known, unknown = (statistics.median(times[1:]) for times in seconds.values())
     assert 0.5 < known / unknown < 2, seconds
 

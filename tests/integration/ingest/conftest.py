@@ -14,7 +14,7 @@ from tests.services.s3 import fresh_bucket
 
 @pytest.fixture(scope="module")
 def partition_count() -> int:
-    """Workers share the partitions."""
+    """Return a number of partitions that several workers can share."""
     return 4
 
 

@@ -40,7 +40,7 @@ def test_cameras_are_answered_within_a_second_and_gone_as_fast(
     # This is the median, because a stalled machine is not a slow worker.
     for promised in ("answered", "gone", "silent"):
         assert statistics.median(getattr(stay, promised) for stay in stays) < 1
-    # The vehicle in view at the deletion has ended with an END record.
+    # The vehicle in view at the deletion has passed, because the last record is END.
     assert all(outbox.all_of(s.camera_id)[-1].meta.kind is FrameKind.END for s in stays)
     assert not any(snapshot_key(OWNER_ID, stay.camera_id) in left for stay in stays)
     assert snapshot_key(OWNER_ID, first) in left

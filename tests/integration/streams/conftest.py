@@ -45,7 +45,7 @@ def start_copying(
 
 @pytest.fixture(scope="module")
 def copying_partitions() -> int:
-    """Workers share the partitions."""
+    """Return a number of partitions that several workers can share."""
     return 4
 
 

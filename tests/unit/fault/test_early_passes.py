@@ -1,4 +1,4 @@
-"""The load's passes in the code of the alerts stage: the model of the verdict agrees with it."""
+"""The load's passes in the code of the alerts stage, compared with the model of the verdict."""
 
 import random
 from collections.abc import Sequence

@@ -20,7 +20,7 @@ from tests.services.process import ServerProcess
 pytestmark = pytest.mark.integration
 
 LOGIN = KafkaLogin("platestream", 'for "tests", only=')
-# DescribeConfigs, version 1, without resources. Brokers and controllers respond to it.
+# A DescribeConfigs request, version 1, without resources. Brokers and controllers answer it.
 _QUESTION = struct.pack(">ihhihib", 15, 32, 1, 7, -1, 0, 0)
 
 

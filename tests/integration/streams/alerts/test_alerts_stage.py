@@ -37,7 +37,7 @@ _PROMISED_SECONDS = 1.0
 
 @pytest.fixture(scope="module")
 def partition_count() -> int:
-    """Workers share the partitions."""
+    """Return a number of partitions that several workers can share."""
     return 4
 
 

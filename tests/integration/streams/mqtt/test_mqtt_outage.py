@@ -20,7 +20,7 @@ pytestmark = [pytest.mark.integration, pytest.mark.fault]
 
 @pytest.fixture(scope="module")
 def partition_count() -> int:
-    """Workers share the partitions."""
+    """Return a number of partitions that several workers can share."""
     return 4
 
 

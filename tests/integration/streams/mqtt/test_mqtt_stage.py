@@ -26,7 +26,7 @@ pytestmark = pytest.mark.integration
 
 @pytest.fixture(scope="module")
 def partition_count() -> int:
-    """Workers share the partitions."""
+    """Return a number of partitions that several workers can share."""
     return 4
 
 

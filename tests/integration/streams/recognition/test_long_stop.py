@@ -33,7 +33,7 @@ _FRESH_MS = 10_000
 
 @pytest.fixture(scope="module")
 def partition_count() -> int:
-    """Workers share the partitions."""
+    """Return a number of partitions that several workers can share."""
     return 4
 
 

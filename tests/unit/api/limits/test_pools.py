@@ -111,7 +111,7 @@ POOLS: Sequence[Pool] = (
     Pool("api/container.py", "CameraProbe", "camera tests", "owner: one; full with as many owners"),
     Pool("api/container.py", "Exports", "exports", "owner: 2"),
     Pool("api/container.py", "StreamSlots", "live streams", "owner: free share"),
-    # Pools inside of a pool that callers fill.
+    # Pools inside a pool that callers fill.
     Pool("api/limits/fair_threads.py", "FairQueue", "each FairThreads above", "caller"),
     Pool("api/limits/fair_threads.py", "ThreadPoolExecutor", "callers with a turn", "turns"),
     Pool("recognition/workers/pool.py", "Queue", "images whose turn it is", "turns before it"),
@@ -165,7 +165,7 @@ def _created() -> Iterator[tuple[str, str]]:
 
 
 def _name(called: ast.expr) -> str:
-    # FairQueue[UUID](...) is called as FairQueue.
+    # FairQueue[UUID](...) creates a FairQueue.
     called = called.value if isinstance(called, ast.Subscript) else called
     return called.attr if isinstance(called, ast.Attribute) else getattr(called, "id", "")
 

@@ -29,7 +29,7 @@ REFUSED = {
     "http://[::1]/": ADDRESS,
     "http://[::]/": ADDRESS,
     "http://[0:0:0:0:0:0:0:1]:80/": ADDRESS,
-    # Old spellings of IPv4: decimal, octal, hexadecimal, short, mixed.
+    # Old spellings of IPv4 addresses: decimal, octal, hexadecimal, short and mixed.
     "http://2130706433/": MALFORMED,
     "http://017700000001/": MALFORMED,
     "http://0x7f000001/": MALFORMED,
@@ -51,7 +51,7 @@ REFUSED = {
     "http://localhost./": ADDRESS,
     "http://127.0.0.1../": MALFORMED,
     "http://./": MALFORMED,
-    # IPv4 inside IPv6: mapped, compatible, 6to4, NAT64, Teredo, ISATAP's prefix.
+    # IPv4 addresses in IPv6 addresses: mapped, compatible, 6to4, NAT64, Teredo, ISATAP's prefix.
     "http://[::ffff:127.0.0.1]/": ADDRESS,
     "http://[::ffff:7f00:1]/": ADDRESS,
     "http://[0:0:0:0:0:ffff:10.0.0.1]/": ADDRESS,
@@ -100,7 +100,7 @@ REFUSED = {
     "http://metadata.goog/": ADDRESS,
     "http://metadata/": ADDRESS,
     "http://METADATA.google.INTERNAL./": ADDRESS,
-    # Names of the machine and of its networks.
+    # Names of the machine itself and of its networks.
     "http://localhost/": ADDRESS,
     "http://LOCALHOST:80/": ADDRESS,
     "http://anything.localhost/": ADDRESS,
@@ -144,7 +144,7 @@ REFUSED = {
     "http://" + "a" * 64 + ".example.com/": MALFORMED,
     "http://" + "a." * 130 + "example.com/": MALFORMED,
     "https://example.com/" + "x" * MAX_OUTBOUND_URL_LENGTH: MALFORMED,
-    # Other protocols.
+    # URLs with other protocols.
     "ftp://receiver.example.com/": SCHEME,
     "file:///etc/passwd": SCHEME,
     "gopher://127.0.0.1:6379/_FLUSHALL": SCHEME,

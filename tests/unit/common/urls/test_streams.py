@@ -137,7 +137,7 @@ DENIED = StreamUrlRules(allow_loopback=True, denied_networks="10.20.0.0/16,fd00:
         "[::10.20.3.4]",
         "[64:ff9b::a14:304]",
         "[2002:a14:304::1]",
-        "[2001:0:4136:e378:8000:63bf:f5eb:fcfb]",  # Teredo
+        "[2001:0:4136:e378:8000:63bf:f5eb:fcfb]",  # A Teredo address.
         "[fd00:20::7]",
     ],
 )
