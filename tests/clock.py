@@ -1,4 +1,4 @@
-"""A clock that only moves when a test moves it."""
+"""A clock that moves only when a test moves it."""
 
 
 class Clock:

@@ -1,4 +1,4 @@
-"""A tracer that records its spans, for tests."""
+"""A tracer that records spans for tests."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager

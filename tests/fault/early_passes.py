@@ -20,7 +20,7 @@ LASTS_MS = 2_500
 
 
 class End(IntEnum):
-    """How a pass ends."""
+    """The ways in which a pass can end."""
 
     AS_PUBLISHED = 0
     AS_ANOTHER_EXPECTED = 1

@@ -23,7 +23,7 @@ _QUOTA_MIB = {"postgres": 512, "clickhouse": 1024, "s3": 1024, "kafka": 3072}
 
 
 class FaultKind(StrEnum):
-    """Kind of a fault."""
+    """The kinds of faults."""
 
     KILL = "kill -9"
     KILL_WORKER = "kill -9 of a worker of"

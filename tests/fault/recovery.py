@@ -54,7 +54,7 @@ class Recovery:
         return self.missing is None and self.seconds <= RECOVERY_SECONDS
 
     def __str__(self) -> str:
-        """Return a line of a table."""
+        """Return the recovery as one line of a table."""
         steps = "  ".join(f"{step} {seconds:.1f}" for step, seconds in self.reached.items())
         missing = f"  NEVER: {self.missing}" if self.missing else ""
         return f"{self.after:34} {self.seconds:6.1f} s   ({steps}){missing}"

@@ -18,7 +18,7 @@ CLIENT = {"oidc_client_id": "platestream", "oidc_client_secret": "not+secret:at 
 
 @dataclass(frozen=True, kw_only=True)
 class OidcServer(Server):
-    """A provider in memory, for any client."""
+    """A provider that stores everything in memory and accepts any client."""
 
     name: str = "oidc"
 

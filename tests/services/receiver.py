@@ -162,7 +162,7 @@ class Receiver(RunsForABlock):
         self._tls = tls
         self._scheme = "http" if tls is None else "https"
         (self.port,) = free_ports(1)
-        """The port of the receiver."""
+        """The port on which the receiver listens."""
         self._listen()
 
     def _listen(self) -> None:

@@ -143,7 +143,7 @@ class RunningStack:
         )
 
     def pid(self, process: str) -> int:
-        """Return the process id of, for example, ``ingest`` or ``kafka``."""
+        """Return the process ID of a process, for example ``ingest`` or ``kafka``."""
         return self._stack.supervisor.status(process).pid
 
     def processes(self) -> dict[str, int]:

@@ -48,7 +48,7 @@ START_MS = 1_793_491_200_000
 
 @pytest.fixture
 async def client(migrated_clickhouse: ClickHouseAddress) -> AsyncIterator[ClickHouseClient]:
-    """A client on a database with this release's schema."""
+    """A client of a database with this release's schema."""
     schema = migrated_clickhouse.client()
     _keep_old_rows(schema)
     schema.close()

@@ -30,7 +30,7 @@ _SMALL_BLOCKS = {
 
 @pytest.fixture
 def service(tmp_path: Path) -> Iterator[ClickHouseService]:
-    """A separate embedded server for the test."""
+    """An embedded server for one test."""
     service = start_clickhouse(tmp_path)
     yield service
     service.kill()
@@ -38,7 +38,7 @@ def service(tmp_path: Path) -> Iterator[ClickHouseService]:
 
 @pytest.fixture(scope="module")
 def lasting_service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ClickHouseService]:
-    """An embedded server for the tests that leave it running."""
+    """An embedded server for all tests that do not stop the server."""
     service = start_clickhouse(tmp_path_factory.mktemp("clickhouse"))
     yield service
     service.kill()

@@ -56,7 +56,7 @@ BOUNDS = RollupBounds(
 
 
 class CrashingClient(ClickHouseClient):
-    """A client of a process that is killed after ``commands`` commands."""
+    """A client whose process is killed after ``commands`` commands."""
 
     def __init__(self, address: ClickHouseAddress, commands: int) -> None:
         super().__init__(address.settings())

@@ -16,7 +16,7 @@ pytestmark = pytest.mark.integration
 
 @pytest.fixture
 def client(migrated_clickhouse: ClickHouseAddress) -> Iterator[Client]:
-    """A client on a database with this release's schema and the known rows."""
+    """A client of a database with this release's schema and the known rows."""
     client = migrated_clickhouse.client()
     write_saved_rows(client)
     yield client

@@ -37,7 +37,7 @@ PAGE = Path(__file__).resolve().parents[3] / "docs" / "analytics-sql.md"
 
 @pytest.fixture
 def client(migrated_clickhouse: ClickHouseAddress) -> Iterator[Client]:
-    """A client on a database with this release's schema."""
+    """A client of a database with this release's schema."""
     client = migrated_clickhouse.client()
     yield client
     client.close()

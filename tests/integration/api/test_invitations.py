@@ -1,4 +1,4 @@
-"""Invitations: a link that adds one person, once, until it expires."""
+"""Invitations: a link adds one person to an account, once, until the link expires."""
 
 import asyncio
 import re

@@ -1,4 +1,4 @@
-"""Cameras, alerts, webhooks and keys by their IDs."""
+"""Requests for single cameras, alerts, webhooks and keys, by ID."""
 
 from collections.abc import AsyncIterator
 from typing import Any

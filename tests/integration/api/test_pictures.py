@@ -1,4 +1,4 @@
-"""Photos, crops and thumbnails through the API, against a real S3 server."""
+"""Photos, crops and thumbnails through the API, with a real S3 server."""
 
 import io
 from collections.abc import AsyncIterator

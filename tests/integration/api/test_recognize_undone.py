@@ -1,4 +1,4 @@
-"""The image of a failed image call is removed, unless a record may refer to it."""
+"""The image of a failed image call is deleted, unless a record may refer to the image."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Sequence

@@ -1,4 +1,4 @@
-"""The machine's own resolver."""
+"""Host name look-ups with the resolver of this machine."""
 
 from ipaddress import ip_address
 

@@ -56,11 +56,11 @@ def shared(
 
 @pytest.fixture(scope="session")
 def moving_clip(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Two seconds with motion."""
+    """A clip of two seconds with motion."""
     return write_clip(tmp_path_factory.mktemp("clips") / "moving.mp4", seconds=2, moving=True)
 
 
 @pytest.fixture(scope="session")
 def still_clip(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Two seconds without motion."""
+    """A clip of two seconds without motion."""
     return write_clip(tmp_path_factory.mktemp("clips") / "still.mp4", seconds=2, moving=False)

@@ -37,7 +37,7 @@ Size = tuple[int, int]
 USUAL = (scenes.WIDTH_PX, scenes.HEIGHT_PX)
 ODD_SIZES = ((1, 1), (2, 2), (1920, 2), (3, 2000), (9000, 1), (17, 9))
 EVEN_SIZES = ((2, 2), (16, 2), (2, 16), (1920, 2), (2, 1080), (16, 16))
-"""Sizes that H.264 supports at 4:2:0."""
+"""Sizes that H.264 supports with 4:2:0 sampling."""
 
 BEFORE, AFTER = scenes.PLATES[:2]
 _SILENCE_MS = 3_000
@@ -135,7 +135,7 @@ def _with_broken(frame: bytes) -> list[bytes]:
 
 
 def _transport_stream(sizes: Iterable[Size]) -> bytes:
-    """Return H.264 that changes its size."""
+    """Return an H.264 transport stream whose frames change their size."""
     file, number = io.BytesIO(), 0
     for width, height in sizes:
         with av.open(file, "w", format="mpegts") as container:

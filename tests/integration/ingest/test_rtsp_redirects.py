@@ -1,4 +1,4 @@
-"""RTSP redirects lead only to networks that are allowed for cameras."""
+"""RTSP redirects are followed only to networks that are allowed for cameras."""
 
 import threading
 import time

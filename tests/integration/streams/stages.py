@@ -79,7 +79,7 @@ class Feeder:
         self._producer.flush(30)
 
     def close(self) -> None:
-        """Disconnect."""
+        """Close the producer."""
         self._producer.close(10)
 
 
@@ -96,7 +96,7 @@ class Feeders:
         return self._feeders[topic.name]
 
     def close(self) -> None:
-        """Disconnect."""
+        """Close all producers."""
         for feeder in self._feeders.values():
             feeder.close()
 
@@ -143,7 +143,7 @@ class Reader:
         return self.values
 
     def close(self) -> None:
-        """Disconnect."""
+        """Close the consumer."""
         self._consumer.close()
 
 

@@ -1,4 +1,4 @@
-"""Programs that query ClickHouse through common drivers, prepared if the machine can."""
+"""Programs that query ClickHouse with common drivers, if this machine can run the programs."""
 
 import json
 import re

@@ -68,7 +68,7 @@ class World:
         return {each.recognition.id for each in self.triggers()}
 
     def close(self) -> None:
-        """Disconnect."""
+        """Close the clients."""
         self._rules.close()
         self._recognitions.close()
         self._provisional.close()

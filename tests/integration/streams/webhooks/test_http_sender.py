@@ -104,7 +104,7 @@ async def test_each_answer_has_its_outcome(
 
     assert (result.kind, result.status) == (kind, status)
     assert (result.error is None) == (kind is SendKind.ACCEPTED)
-    # A redirect is not followed: one request, whatever its target.
+    # A redirect is not followed, so there is one request, whatever the target of the redirect.
     assert len(receiver.received) == 1
 
 

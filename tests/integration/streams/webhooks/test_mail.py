@@ -29,7 +29,7 @@ CROP = b"\xff\xd8\xff an image \xff\xd9"
 
 @pytest.fixture
 def server() -> Iterator[MailServer]:
-    """A server without TLS."""
+    """A mail server without TLS."""
     with MailServer() as running:
         yield running
 

@@ -147,7 +147,7 @@ POOLS: Sequence[Pool] = (
     Pool("streams/recognition/tracking/pending_images.py", "to_thread", "passes", "owner's share"),
     Pool("streams/runtime/alert_cache.py", "to_thread", "the end of the process", "no others"),
     Pool("streams/runtime/app.py", "to_thread", "the start", "no others"),
-    # Calls in the executors above.
+    # Calls in the executors listed above.
     Pool("common/urls/resolver.py", "run_in_executor", "attempts", "turns before it"),
     *(Pool("streams/recognition/tracking/images.py", "run_in_executor", "passes", "owner's share"),)
     * 2,

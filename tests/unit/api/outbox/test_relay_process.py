@@ -1,4 +1,4 @@
-"""The relay as a process."""
+"""The relay process: its metric of failed rows, and its liveness."""
 
 import time
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""Kafka libraries: releases that were not checked are rejected."""
+"""Releases of Kafka libraries that were not checked are rejected."""
 
 import pytest
 from kafka import KafkaConsumer

@@ -1,4 +1,4 @@
-"""The cost of a list of plates."""
+"""The computed cost of matching a list of plates."""
 
 import random
 import string

@@ -1,4 +1,4 @@
-"""Decoding of object keys."""
+"""Decoding of the keys of S3 objects."""
 
 from uuid import UUID, uuid4
 

@@ -11,7 +11,7 @@ from streams.runtime.batch_agent import in_batches
 
 
 class Feed:
-    """Numbers that arrive when a test releases them."""
+    """A feed of numbers that arrive when a test releases them."""
 
     def __init__(self) -> None:
         self._queue = asyncio.Queue[int | None]()

@@ -24,7 +24,7 @@ END = frame(9, 2_600, kind=FrameKind.TICK)
 
 
 class Published:
-    """The traces in which recognitions were published."""
+    """Records the traces in which recognitions were published."""
 
     def __init__(self, world: World) -> None:
         self.traces: list[TraceContext | None] = []

@@ -72,7 +72,7 @@ class CountingMetrics(DeliveryMetrics):
         self.pending = 0
 
     def show(self, *, pending: int, waiting: int) -> None:
-        """Count a round."""
+        """Count a round of the dispatcher."""
         self.rounds += 1
         self.pending = pending
 

@@ -24,7 +24,7 @@ _BOUND_SECONDS = 0.2
 
 
 class FrozenS3:
-    """Does not respond until it is released."""
+    """Fake S3 that does not respond until it is released."""
 
     def __init__(self) -> None:
         self.may_answer = threading.Event()

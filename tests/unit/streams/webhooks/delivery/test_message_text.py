@@ -1,4 +1,4 @@
-"""Text of alert notifications."""
+"""The text of alert notifications."""
 
 import msgspec
 

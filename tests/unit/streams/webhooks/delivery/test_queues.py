@@ -1,4 +1,4 @@
-"""The order of attempts."""
+"""The order of delivery attempts."""
 
 from collections import Counter
 from collections.abc import Iterator
