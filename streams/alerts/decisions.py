@@ -4,7 +4,7 @@ The state of a cooldown is written, and acknowledged by Kafka, before the trigge
 the process crashes in between, the candidate is read again and recognised as already triggered, and
 the trigger is published with the same id and times. If a pass had an early trigger, the state of
 the pass is written after the cooldown; after a crash in between, the whole decision is repeated.
-Early triggers are published before the end of the pass is written, which would suppress them.
+Early triggers are published before the pass is marked as ended, which suppresses early triggers.
 """
 
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
@@ -71,7 +71,7 @@ class CandidateHandler:
         self._now_ms = now_ms
 
     async def handle(self, batch: Sequence[ArrivedCandidate]) -> None:
-        """Decide on candidates in order, and publish triggers. Safe to repeat.
+        """Decide on candidates in order, and publish their triggers. Safe to repeat.
 
         Raises:
             TransientError: Kafka is unavailable.
@@ -112,7 +112,7 @@ class CandidateHandler:
 def _one_candidate_a_pass(
     batch: Sequence[ArrivedCandidate],
 ) -> Iterator[Sequence[ArrivedCandidate]]:
-    """Yield a batch in parts, in order, with at most one candidate per alert and pass in a part."""
+    """Yield a batch in parts, in order, each with at most one candidate per alert and pass."""
     part: list[ArrivedCandidate] = []
     passes: set[bytes] = set()
     for arrival in batch:

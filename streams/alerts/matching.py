@@ -28,8 +28,8 @@ from streams.alerts.metrics import AlertMetrics
 from streams.alerts.rules import RuleStore
 
 EARLY_WITHIN_MS = 15_000
-"""A provisional recognition that has waited longer triggers nothing: no track lasts that long, so
-the alert would not be early, and the final recognition triggers it or has done so."""
+"""A provisional recognition that has waited longer triggers nothing. No track lasts that long, so
+the final recognition has triggered the alert or will soon trigger the alert."""
 
 Publish = Callable[[Iterable[AlertCandidate]], Awaitable[None]]
 """Publishes candidates in order. Returns once Kafka has stored the candidates."""
@@ -39,7 +39,7 @@ def read_recognition(value: bytes) -> Recognition:
     """Decode a recognition.
 
     Raises:
-        InvalidInputError: the value cannot be decoded, or the id does not match the time.
+        InvalidInputError: the value cannot be decoded, or the id does not match the capture time.
     """
     return _checked(decode(Recognition, value))
 
@@ -48,7 +48,7 @@ def read_provisional(value: bytes) -> ProvisionalRecognition:
     """Decode a provisional recognition.
 
     Raises:
-        InvalidInputError: the value cannot be decoded, or the id does not match the time.
+        InvalidInputError: the value cannot be decoded, or the id does not match the capture time.
     """
     report = decode(ProvisionalRecognition, value)
     _checked(report.recognition)
@@ -73,7 +73,7 @@ class RuleMatcher:
         early: bool,
         now_ms: Callable[[], int],
     ) -> None:
-        """``early``: whether rules with `early` can trigger before the end of a pass."""
+        """``early``: whether rules that set `early` can trigger before the end of a pass."""
         self._rules = rules
         self._publish = publish
         self._metrics = metrics

@@ -21,7 +21,7 @@ _MAX_VERSIONS = 5
 
 
 class RuleStore:
-    """Holds the rules of config-alerts in an index. Use the store on one event loop."""
+    """Holds the rules of config-alerts in an index. Not thread-safe."""
 
     def __init__(
         self, metrics: AlertMetrics, *, clock: Callable[[], float] = time.monotonic
@@ -29,16 +29,16 @@ class RuleStore:
         self.index = RuleIndex()
         self._metrics = metrics
         self._clock = clock
-        # The first index has the version of each rule before its last change, the next indexes
-        # have older versions. The times of the last changes are ordered, the latest at the end.
+        # The first index has the version of each rule before its last change, and the next indexes
+        # have older versions. The latest change is the last in this order.
         self._former = tuple(RuleIndex() for _ in range(_MAX_VERSIONS))
         self._changed: OrderedDict[UUID, float] = OrderedDict()
 
     def former(self, seen: Sighting) -> list[Rule]:
         """Return the earlier versions of recently changed rules that match.
 
-        These versions resolve their early triggers. A rule that was changed several times can
-        occur several times, with the latest version first.
+        The caller resolves the early triggers of these versions. A rule that was changed several
+        times can occur several times, with the latest version first.
         """
         self._drop_expired()
         return [rule for index in self._former for rule in index.matching(seen)]

@@ -18,7 +18,7 @@ from streams.runtime.tables import DurableTable
 log = structlog.get_logger()
 
 _SWEEP_MS = 300_000
-# Alerts wait during a sweep; the remaining keys are deleted with the next batch.
+# Alerts wait during a sweep, so the remaining keys are deleted with the next batch.
 _MAX_DELETIONS = 1_000
 
 
@@ -47,7 +47,7 @@ class ArrivedCandidate:
 
 
 class StateBuffer:
-    """The table, overlaid with the changes of one batch until these changes are written."""
+    """Overlays the table with the changes of one batch until these changes are written."""
 
     def __init__(self, table: DurableTable) -> None:
         self._table = table
@@ -141,7 +141,7 @@ class Expiry:
 def expired(
     items: Iterable[tuple[bytes, bytes]], partition: int, now_ms: int, limit: int
 ) -> list[bytes]:
-    """Return the keys of a partition that have expired or, above ``limit``, expire next."""
+    """Return a partition's expired keys and, if more than ``limit`` remain, the next to expire."""
     prefix = f"{partition}|".encode()
     ends = sorted(
         (_decoder.decode(value).kept_until_ms, key)

@@ -53,7 +53,7 @@ STAGE = "mqtt"
 _BATCH = 100
 _BATCH_WAIT_SECONDS = 0.01
 _LINK_VALIDITY = timedelta(days=1)
-"""Home Assistant fetches an image only when a person opens a page that shows it."""
+"""Home Assistant fetches an image only when a person opens a page that shows the image."""
 
 
 class ClientService(Service):
@@ -79,7 +79,7 @@ class ClientService(Service):
 def build_mqtt_app(settings: MqttStageSettings, images: S3Settings | None) -> StageApp:
     """Return the stage's app, not yet started.
 
-    ``images`` is the bucket for which image URLs are presigned, or None if none are published.
+    ``images`` is the bucket for which image URLs are presigned, or None if no URLs are published.
 
     Raises:
         MisconfiguredError: a certificate file cannot be read.
@@ -163,11 +163,11 @@ def _begin_on_recovery(
         try:
             await start_times.record(sorted(app.own_partitions(recognitions)))
         except TransientError as error:
-            # No events may be read without start times; the supervisor restarts the stage.
+            # Events must not be read without start times, so the process exits and is restarted.
             log.error("kafka_unavailable", error=str(error))
             end_process(EXIT_TEMPORARY_FAILURE)
         registry.reset()
-        # Before this point, there was nothing to announce.
+        # Before this point, the registry knew no cameras to announce.
         client.announce = announce
         client.announce_again()
 
@@ -178,7 +178,7 @@ def _begin_on_recovery(
 def _image_url(
     picture: MqttPicture, images: S3Settings | None
 ) -> Callable[[Recognition], str | None]:
-    """Return a function that returns the presigned URL of a recognition's image or None."""
+    """Return a function that returns the presigned URL of a recognition's image, if any."""
     if images is None:
         return lambda _: None
     bucket = S3Bucket(images, read_seconds=1.0, connections=1)

@@ -36,12 +36,12 @@ _KEEPALIVE_SECONDS = 30
 IN_FLIGHT = 100
 """Maximum number of messages that await the broker's acknowledgement."""
 TIMEOUT_SECONDS = 10.0
-"""Time for the broker to acknowledge messages. After it, the client reconnects."""
+"""Time for the broker to acknowledge messages. After this time, the client reconnects."""
 _PROTOCOLS = {MqttProtocol.V5: paho.MQTTv5, MqttProtocol.V311: paho.MQTTv311}
 
 
 class RefusedMessageError(TransientError):
-    """The broker rejected a message because of access rules, a quota, or the message's size."""
+    """The broker rejected a message because of its access rules, a quota, or the message's size."""
 
 
 @dataclass(frozen=True)
@@ -115,27 +115,27 @@ def max_in_flight(wanted: int, properties: object) -> int:
 
 
 def max_packet_bytes(properties: object) -> int | None:
-    """Return the size of the largest packet that the broker accepts, or None if it is unlimited.
+    """Return the size of the largest packet that the broker accepts, or None without a limit.
 
-    **Source:** MQTT 5.0, section 3.2.2.3.6 (Maximum Packet Size): a larger one ends the connection.
+    **Source:** MQTT 5.0, section 3.2.2.3.6 (Maximum Packet Size); a larger packet disconnects.
     """
     return getattr(properties, "MaximumPacketSize", None)
 
 
 def _without_delay(_client: object, _data: object, opened: object) -> None:
-    # Messages are small. With Nagle's algorithm, each would wait for the previous one to arrive.
+    # With Nagle's algorithm, a small message would wait until the previous message has arrived.
     if isinstance(opened, socket.socket):
         opened.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
 
 
-# Process ids are not enough: in containers, different processes have the id 1.
+# Process ids are not unique: in each container, the first process has the id 1.
 _OWN_NUMBER = secrets.token_hex(4)
 
 
 def client_id() -> str:
     """Return the client id of this process, which is constant and unique.
 
-    A new connection of this process ends a hanging one, but no connection of another worker.
+    A new connection replaces a hanging connection of this process, but not of another worker.
     """
     return f"platestream-{socket.gethostname()}-{_OWN_NUMBER}"
 
@@ -159,7 +159,7 @@ class Connection:
         """Connect; see :meth:`Broker.open`."""
         settings = self._settings
         try:
-            # The thread completes even if cancelled: no orphaned connection holds the client id.
+            # The thread completes even if the task is cancelled, so no orphan holds the client id.
             await asyncio.to_thread(
                 self._client.connect,
                 settings.mqtt_host,
@@ -178,7 +178,7 @@ class Connection:
     async def report_online(self) -> None:
         """Report this process online, and correct later reports that the stage is offline.
 
-        The will of a worker that lost its network is published late, when another may be online.
+        The broker publishes a lost worker's will late, when another worker may be online.
 
         Raises:
             TransientError: the connection was lost.
@@ -193,7 +193,7 @@ class Connection:
 
         Raises:
             RefusedMessageError: the broker rejected one of the messages.
-            TransientError: the connection was lost, or the broker took too long.
+            TransientError: the connection was lost, or the broker did not respond in time.
         """
         waiting = iter(messages)
         while batch := list(islice(waiting, IN_FLIGHT)):
@@ -216,12 +216,12 @@ class Connection:
         await self.close()
 
     async def close(self) -> None:
-        """Close the connection, in whatever state it is."""
+        """Close the connection in any state."""
         self._end()
         raw = self._client.socket()
         # Otherwise, paho's socket is a WebSocket.
         if isinstance(raw, socket.socket):
-            # paho's thread may be waiting for a frozen broker; shutting down the socket wakes it.
+            # Shutting down the socket wakes paho's thread if it is waiting for a frozen broker.
             with suppress(OSError):
                 raw.shutdown(socket.SHUT_RDWR)
         await asyncio.to_thread(self._client.loop_stop)

@@ -1,8 +1,8 @@
 """Manages the retained messages of each camera: discovery and state.
 
 Published messages are recorded in a table on Kafka. With this table, the stage removes stale
-messages of deleted cameras and former settings from the broker, even after changes while the stage
-was down, and sends all messages again to a broker that lost its data.
+messages of deleted cameras and former settings from the broker, even if the changes were made while
+the stage was down, and sends all messages again to a broker that lost its data.
 """
 
 import asyncio
@@ -44,7 +44,7 @@ class KnownCamera(Record, frozen=True, kw_only=True):
 class CameraRegistry:
     """Keeps the broker's messages about cameras up to date. Use the registry on one event loop.
 
-    The broker gets each message before Kafka stores it, so a crash in between repeats the message.
+    A message is sent before Kafka stores the new state. A crash in between repeats the message.
     """
 
     def __init__(
@@ -69,13 +69,13 @@ class CameraRegistry:
         # Reading, publishing and storing must not be interleaved with another update.
         self._lock = asyncio.Lock()
         self._changed = asyncio.Event()
-        # Configurations are applied one by one, so while one cannot be published, no later one of
-        # any partition is known.
+        # Configurations are applied one by one. While a configuration cannot be published, the
+        # later configurations of all partitions are still unknown.
         self._is_behind = False
         self._failures = 0
 
     def reset(self) -> None:
-        """Start over, because the partitions are read again from the released offsets."""
+        """Drop all state, because the partitions are read again from the released offsets."""
         self._is_behind = False
 
     async def configure(self, camera: CameraConfig, partition: int) -> None:
@@ -115,7 +115,7 @@ class CameraRegistry:
     ) -> None:
         """Publish a camera's status, or only its retained state if not ``is_event``.
 
-        Waits briefly if the camera is not known yet, and for as long as configurations cannot be
+        If the camera is unknown, the call waits briefly, or for as long as configurations cannot be
         published. Safe to repeat.
 
         Raises:
@@ -162,7 +162,7 @@ class CameraRegistry:
             async with self._lock:
                 yield
         except TransientError:
-            # The configuration will be retried, and later ones wait.
+            # The configuration will be retried, and later configurations wait.
             self._failures += 1
             raise
         except BaseException:
@@ -183,7 +183,7 @@ class CameraRegistry:
             await self._table.put(key, encode(after), partition=known.partition)
 
     def _messages_of(self, known: KnownCamera) -> list[Message]:
-        """Return the messages for the broker to retain, and removals of stale messages."""
+        """Return the messages for the broker to retain, and the removals of stale messages."""
         current = self._retained(known)
         stale = set(known.topics) - {message.topic for message in current}
         return [*removals(sorted(stale)), *current]

@@ -38,7 +38,7 @@ class MessageKind(StrEnum):
 
 @dataclass(frozen=True, repr=False)
 class Message:
-    """An MQTT message. If it is retained and empty, it deletes the topic's retained message."""
+    """An MQTT message. An empty retained message deletes the topic's retained message."""
 
     topic: str
     payload: bytes

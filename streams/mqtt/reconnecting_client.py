@@ -16,7 +16,7 @@ from streams.mqtt.metrics import MqttMetrics
 
 log = structlog.get_logger()
 
-# Short, so as not to delay a stop or a rebalance. The stage runner retries.
+# A longer wait would delay a stop or a rebalance. The stage runner retries anyway.
 _WAIT_SECONDS = 2.0
 _STEADY_SECONDS = 10.0
 _REMEMBERED = 10_000
@@ -58,7 +58,7 @@ class ReconnectingClient:
             except TransientError as error:
                 self._on_unavailable(error)
             except Exception:
-                # Catch-all: otherwise, no messages would ever be sent again.
+                # Catch-all: if this task ended, no messages would ever be sent again.
                 log.exception("mqtt_connection_failed")
             if time.monotonic() - opened_at > _STEADY_SECONDS:
                 failures = 0

@@ -41,9 +41,9 @@ class FrameRecord:
 
 @dataclass(frozen=True)
 class FrameChunk:
-    """Consecutive records of a partition, starting at an offset.
+    """Consecutive records of a partition, starting at a requested offset.
 
-    ``first`` is the first offset that Kafka still has, and ``end`` that of the next new record.
+    ``first`` is Kafka's first existing offset. ``end`` is the offset of the next new record.
     """
 
     records: tuple[FrameRecord, ...]
@@ -52,12 +52,12 @@ class FrameChunk:
 
 
 class FrameCache:
-    """Caches the JPEG files of frames by reference. At the limit, the oldest is evicted first."""
+    """Caches the JPEG files of frames by reference. At the limit, the oldest frames are evicted."""
 
     def __init__(self, limit_bytes: int) -> None:
-        """``limit_bytes`` is the maximum total size; with 0, nothing is cached."""
+        """``limit_bytes`` is the maximum total size. If it is 0, no frames are cached."""
         self._limit_bytes = limit_bytes
-        # Caches of cachetools do not report evictions, but the set of each camera needs them.
+        # The caches of cachetools do not report evictions, which the set of each camera needs.
         self._frames: OrderedDict[FrameReference, bytes] = OrderedDict()
         self._camera_of: dict[FrameReference, bytes] = {}
         self._of_camera: dict[bytes, set[FrameReference]] = {}
@@ -79,7 +79,7 @@ class FrameCache:
             self._drop(next(iter(self._frames)))
 
     def get(self, reference: FrameReference) -> bytes | None:
-        """Return a frame, or None if the frame is not cached (any more)."""
+        """Return a frame, or None if the frame is not in the cache."""
         return self._frames.get(reference)
 
     def retain_only(
@@ -114,7 +114,7 @@ class FrameLog:
         self._position: tuple[int, int] | None = None
 
     async def fetch(self, partition: int, offset: int) -> FrameChunk:
-        """Return records from an offset or the first existing offset on, possibly none.
+        """Return the records, if any, from an offset or from the first existing offset.
 
         Raises:
             TransientError: Kafka is not responding.
@@ -156,7 +156,7 @@ class FrameLog:
         deadline = time.monotonic() + _TIMEOUT_MS / 1000
         while time.monotonic() < deadline:
             found = consumer.poll(_POLL_MS).get(tp, [])
-            # Skip earlier records, which are returned if a reset has moved the position.
+            # Skip earlier records, which Kafka returns if a reset has moved the position.
             if records := tuple(_record(tp, r) for r in found if r.offset >= begin):
                 return records
         return ()
@@ -225,7 +225,7 @@ class FrameStore:
         try:
             chunk = await self._log.fetch(reference.partition, offset)
         finally:
-            # Disconnect: fetches are rare, only for evicted frames or in a new worker.
+            # Disconnect, because only evicted frames and new workers require a fetch.
             await self._log.close()
         if not chunk.first <= offset < chunk.end:
             return None

@@ -1,4 +1,4 @@
-"""Calculates with boxes, in pixels of the frame, and with camera zones. No I/O."""
+"""Geometry of boxes, in pixels of the frame, and of camera zones. No I/O."""
 
 import math
 from collections.abc import Sequence
@@ -53,8 +53,8 @@ def direction_between(first: Box, last: Box) -> Direction | None:
     """Return the direction of a plate between two of its boxes, or None if it is not clear.
 
     An approaching plate grows in width and height; a crossing plate moves sideways and does not
-    change its size. A vehicle that drives straight past the camera also moves sideways: for each
-    e-fold of growth, by its distance from the camera's axis, in plate widths (the pinhole model).
+    change its size. A vehicle that drives straight past the camera also moves sideways: while the
+    plate grows by the factor e, by the vehicle's distance from the camera's axis (pinhole).
     """
     if min(first.width, first.height, last.width, last.height) <= 0:
         return None
@@ -79,7 +79,7 @@ def _growth(first_px: float, last_px: float) -> float:
 def touches_edge(box: Box, width_px: int, height_px: int) -> bool:
     """Return whether a box is so close to the frame's edge that its plate is probably cut off.
 
-    Detectors are accurate to about 1 % of the frame. False if the frame's size is unknown (0).
+    Detectors are accurate to about 1 % of the frame. The result is False for an unknown size (0).
     """
     if not width_px or not height_px:
         return False

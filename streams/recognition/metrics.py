@@ -92,7 +92,7 @@ class RecognitionMetrics:
         """Time from a vehicle's last reading to the publication of its recognition."""
 
     def camera_minute(self, minute: CameraCounts) -> None:
-        """Add the counts of a camera's minute."""
+        """Add a camera's counts of one minute."""
         label = self._cameras.of(minute.camera_id)
         for metric, names in self._by_camera:
             for name in names:

@@ -34,7 +34,7 @@ class AlertCache:
         self._former: LRUCache[_Revision, bytes] = LRUCache(_FORMER_BYTES, getsizeof=len)
         self._last_former: LRUCache[UUID, int] = LRUCache(_MISSED)
         self._ready: LRUCache[_Revision, AlertConfig] = LRUCache(_READY)
-        # Retries repeatedly look up an alert that no longer exists.
+        # A retry looks up the same deleted alert repeatedly.
         self._missed: TTLCache[_Revision, None] = TTLCache(_MISSED, _MISSED_SECONDS)
         self._changed = asyncio.Event()
 
@@ -53,8 +53,8 @@ class AlertCache:
     async def whole(self, alert: AlertConfig) -> AlertConfig:
         """Return the alert that a reference refers to, waiting briefly if the alert is unknown.
 
-        If the alert was changed long ago, its lists are those of the latest revision. If it was
-        deleted long ago, it has no lists.
+        If the alert was changed long ago, its lists are those of the latest revision. If the alert
+        was deleted long ago, the result has no lists.
         """
         if not alert.is_reference:
             return alert
@@ -86,7 +86,7 @@ class AlertCache:
             return
 
     def _is_past(self, revision_key: _Revision) -> bool:
-        """Return whether a later revision is known, so that the requested one cannot arrive."""
+        """Return whether a later revision than the requested revision is known."""
         alert_id, revision = revision_key
         latest = self._latest.get(alert_id)
         return latest is not None and latest[0] > revision
@@ -123,7 +123,7 @@ class AlertSubscription(Service):
         self._reader = reader
 
     async def on_start(self) -> None:
-        """Read all alerts: a worker that knows only some must not be assigned partitions."""
+        """Read all alerts. A worker that lacks alerts must not be assigned partitions."""
         self._reader.start()
         await self._reader.wait_until_caught_up()
 

@@ -48,7 +48,7 @@ _REQUEST_TIMEOUT_SECONDS = 40.0
 _DAY_SECONDS = 86_400.0
 # Work done since the last commit is repeated after a crash.
 _COMMIT_SECONDS = 1.0
-# aiokafka's default of 16 KiB fits ten deliveries; the eleventh would wait for Kafka.
+# aiokafka's default of 16 KiB holds only ten deliveries; further deliveries would wait.
 _BATCH_BYTES = 256 * 1024
 
 
@@ -81,7 +81,7 @@ class StageTopic(faust.Topic):
     app: "StageApp"
 
     async def declare(self) -> None:
-        """Create the topic if it is a changelog. Our own topics already exist."""
+        """Create the topic if it is a changelog. All other topics already exist."""
         if self.internal:
             await self._declare_changelog()
 
@@ -342,7 +342,7 @@ def broker_credentials(settings: KafkaSettings) -> CredentialsT | None:
 
 
 def published_ms(event: Event) -> int:
-    """Return when a message was published (Unix ms, UTC). The time is the same in every read."""
+    """Return when a message was published (Unix ms, UTC), as stored by Kafka."""
     return round(event.message.timestamp * 1000)
 
 

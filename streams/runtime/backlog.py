@@ -21,7 +21,7 @@ from streams.runtime.tables import DurableTable
 log = structlog.get_logger()
 
 _LEAD_MS = 2_000
-"""Reading resumes at records of this age, so that vehicles coming into view are read in full."""
+"""Reading resumes at records of this age, so that vehicles are read from when they appear."""
 _CHECK_MS = 1_000
 
 
@@ -33,7 +33,7 @@ class Backlog:
         self._table = table
         self._open: dict[int, list[OpenGap]] = {}
         self.generation = 0
-        """Changes with each assignment: an older gap may belong to another worker by now."""
+        """Number of the assignment; an older gap may belong to another worker by now."""
         self.has_any = asyncio.Event()
 
     def restore(self, partitions: Collection[int]) -> None:
@@ -114,7 +114,7 @@ class Backlog:
 
 
 class GapRule:
-    """Decides where a gap begins. If the next record is too old, reading resumes near the end."""
+    """Decides where a gap begins. If the next record is too old, reading skips to near the end."""
 
     def __init__(
         self,
@@ -173,7 +173,7 @@ class GapRule:
             end, end_ms = await self._end_offset(tp), now_ms
         following = self.gaps.after(tp.partition, offset)
         if following is not None:
-            # Another worker that had read further stored this gap, whose times are later, too.
+            # This gap was stored by a worker that had read further, so its times are later, too.
             end = min(end, following.gap.begin)
             end_ms = min(end_ms, following.next_ms, following.gap.end_ms)
         # Keep the order even if the clock was set back.

@@ -1,4 +1,4 @@
-"""Reads a topic in batches. Unreadable messages are rejected, all others are handled.
+"""Reads a topic in batches. Unreadable messages are rejected, and all others are handled.
 
 Faust's own ``take_events`` is not used because it checks its buffer every ``within`` seconds even
 if nothing arrives: a hundred times per second in an agent that collects batches for 10 ms.

@@ -11,7 +11,7 @@ from common.records.webhooks import EventName
 
 
 class CameraPresence(Record, frozen=True, kw_only=True):
-    """The state of a camera that was announced last: online or offline."""
+    """The last announced state of a camera: online or offline."""
 
     announced: CameraState
 

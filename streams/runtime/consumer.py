@@ -4,8 +4,8 @@ faust-streaming 0.15.3 can commit past a record in four ways: it mistakes a gap 
 record at the head for a hole in the log (faust-streaming issue 606); an exception raised by an
 agent acknowledges the record (issue 527); a record that a rebalance skips is acknowledged; and
 records that are fetched before a seek but delivered after it open a gap that then counts as
-processed (issue 596). This consumer commits an offset once the stage has released all records up to
-there (:mod:`streams.runtime.progress`), and accepts a jump in offsets only after a second fetch.
+processed (issue 596). This consumer commits an offset once the stage has released all earlier
+records (:mod:`streams.runtime.progress`), and accepts a jump in offsets only after a second fetch.
 
 A broker that loses power can lose the end of a log that was read and committed. aiokafka then reads
 the whole log again, and Faust drops all records below the committed offset, including new ones.

@@ -23,7 +23,7 @@ class FetchWaitTuner:
     """Sets the wait before each fetch of an aiokafka fetcher, in the consumer's thread."""
 
     def __init__(self, fetcher: Any, clock: Callable[[], float] = time.monotonic) -> None:
-        """``clock`` returns seconds."""
+        """``clock`` is monotonic, in seconds."""
         self._fetcher = fetcher
         self._clock = clock
         self._find_actions = fetcher._get_actions_per_node

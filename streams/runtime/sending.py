@@ -2,7 +2,7 @@
 
 Messages wait in buffers of the producer and the system, and are retried. If a worker was cut off,
 its messages would be sent once the network recovers, after records of the partitions' next owner.
-So :class:`StageProducer` discards messages as soon as the partitions may have a new owner.
+Therefore :class:`StageProducer` discards messages as soon as the partitions may have a new owner.
 """
 
 import asyncio
@@ -75,7 +75,7 @@ async def send_and_wait(
 
 
 async def send_all(topic: faust.TopicT, messages: Iterable[OutgoingMessage]) -> None:
-    """Send messages in order; return once Kafka has stored all of them.
+    """Send messages in order; return once Kafka has stored all messages.
 
     Raises:
         TransientError: Kafka did not acknowledge one of the messages.
@@ -175,7 +175,7 @@ async def _send_partition(
 def _append(batch: Any, message: OutgoingMessage, span: Span | None) -> bool:
     headers = list(headers_of(span).items())
     added = batch.append(timestamp=None, key=message.key, value=message.value, headers=headers)
-    # A batch accepts its first message regardless of the size.
+    # A batch accepts its first message regardless of the message's size.
     return added is not None
 
 
@@ -213,7 +213,7 @@ class GroupMembershipLostError(KafkaError, TransientError):  # type: ignore[misc
 
 
 class StageProducer(driver.Producer):
-    """Faust's producer, but it sends nothing once another worker may own the partitions.
+    """Faust's producer, which sends nothing once another worker may own the partitions.
 
     aiokafka retries a batch for 40 s, and the system sends buffered data even after the connection
     was closed, unless the connection is closed by a reset.
@@ -231,8 +231,8 @@ class StageProducer(driver.Producer):
 def send_as_member_only(client: Any, member_seconds: Callable[[], float]) -> None:
     """Let a client produce only while the worker is a member of its group.
 
-    ``member_seconds`` returns for how long the worker certainly remains a member. Messages that are
-    still in flight after that time fail with :class:`GroupMembershipLostError`.
+    ``member_seconds`` returns for how long the worker certainly remains a member. Messages still in
+    flight after that time fail with :class:`GroupMembershipLostError`.
     """
     send = client.send
 

@@ -2,8 +2,8 @@
 
 An exception would make Faust release the message. Therefore the runner retries transient failures
 and sends messages that can never be handled to the stage's dead-letter topic. A message is released
-only after it was handled or stored there. An event that is abandoned because the stage stops or its
-partitions are reassigned is not released, and will be read again.
+only after it was handled or stored on that topic. An event that is abandoned because the stage
+stops or its partitions are reassigned is not released, and will be read again.
 
 If order matters, abandoning an event also abandons all later events; see
 :meth:`StageRunner.require_next`.
@@ -45,7 +45,7 @@ exits without committing, and is restarted."""
 RETRY_PAUSE_SECONDS = 10.0
 """The longest pause between two attempts."""
 DEAD_LETTERS_PER_MINUTE = 100
-"""Above this rate the process exits, because messages are safer in Kafka."""
+"""Above this rate, the process exits, because messages are safer on their own topic."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -64,7 +64,7 @@ def dead_letter(
 ) -> bytes:
     """Return the encoded dead letter, at most ``max_bytes`` long.
 
-    A value that does not fit (base64 in JSON makes it a third larger) is omitted. The topic, the
+    A value that does not fit (base64 makes the value a third larger) is omitted. The topic, the
     partition and the offset still identify the message.
     """
     record = DeadLetter(
@@ -202,7 +202,7 @@ class StageRunner:
         await self._run_parts(events[middle:], handler)
 
     async def send_to_dead_letters(self, source: MessageSource, error: Exception) -> None:
-        """Send a message that no agent received to the dead letters; return once it is stored.
+        """Send a message that no agent received to the dead letters; return once Kafka stored it.
 
         Raises:
             TransientError: the stage is stopping, or its partitions are being reassigned.

@@ -42,10 +42,10 @@ class DurableTable:
     async def put(
         self, key: bytes, value: bytes | None, /, *, partition: int | None = None
     ) -> None:
-        """Write the value of a key, or None to delete the key; return once Kafka has stored it.
+        """Write a key's value, or None to delete the key; return once Kafka has stored the change.
 
-        ``partition`` is that of the events from which the key comes, and optional within an agent's
-        event. It must still belong to this worker, or the next owner's write would be lost.
+        ``partition``, which an agent can omit, is the partition of the events with the key. It must
+        still belong to this worker, because otherwise the next owner's write would be lost.
 
         Raises:
             TransientError: Kafka did not acknowledge the write; the table still has the old value.
@@ -74,7 +74,7 @@ class DurableTable:
             self._table.data[key] = value
 
     def read(self, kind: type[R], key: bytes) -> R | None:
-        """Return the record of a key, or None if there is none or this release cannot read it."""
+        """Return the record of a key, or None if the record is missing or unreadable."""
         data = self.get(key)
         return None if data is None else _read(kind, data)
 

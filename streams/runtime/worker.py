@@ -34,7 +34,7 @@ _PROBE_SECONDS: Final = 10.0
 _KAFKA_PAUSE_SECONDS: Final = 1.0
 # Time without progress, while messages are waiting, after which the process exits for a restart.
 STALL_SECONDS = 120.0
-# Time limit for a clean stop. After it, the process exits, and messages are processed again.
+# Time limit for a clean stop. Then the process exits, and messages are processed again.
 _STOP_SECONDS: Final = 4.0
 # Represents a stall of the whole stage as a partition that makes no progress.
 _STALLED: Final[Mapping[TP, Position]] = {TP("(all)", -1): Position(done=0, end=1)}
@@ -44,7 +44,7 @@ class Watchdog(threading.Thread):
     """Exits a stalled stage. Runs in a separate thread, because the event loop may hang.
 
     The watchdog asks Kafka for the ends of the partitions through the stage's event loop and
-    consumer thread. An answer proves that both are alive, and shows lag even if fetching stopped.
+    consumer thread. An answer proves that both are running, and shows lag even if fetching stopped.
     """
 
     def __init__(
@@ -66,7 +66,7 @@ class Watchdog(threading.Thread):
         self._clock = clock
 
     def run(self) -> None:
-        """Check until stopped."""
+        """Check the stage periodically until stopped."""
         while not self._stop.wait(self._interval_seconds):
             if self._app.should_stop:
                 return
@@ -167,7 +167,7 @@ def run(
 def _wait_for_kafka(settings: StreamSettings) -> None:
     """Return once a broker responds. Without this, Faust would exit repeatedly.
 
-    Exits the process if Kafka rejects the login, because Faust would retry without logging that.
+    If Kafka rejects the login, exit the process, because Faust would retry without a log entry.
     """
     while True:
         try:

@@ -111,7 +111,7 @@ class NameSink(Generic[R]):
         try:
             await self._client.insert(self._table.table, await self._rows(read))
         except MisconfiguredError as error:
-            # The table, the database or access is missing: rows wait until this has been fixed.
+            # The table, the database or a permission is missing; the rows wait until this is fixed.
             log.error("clickhouse_misconfigured", error=str(error))
             raise TransientError(str(error)) from error
         except QueryFailedError as error:

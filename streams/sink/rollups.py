@@ -15,7 +15,7 @@ from common.errors import PlatestreamError
 log = structlog.get_logger()
 
 STATEMENT_SECONDS = 600
-"""On a busy server, a day of an account with very many rows, or ranking 30 days, takes minutes."""
+"""On a busy server, one day of a very large account, or a ranking of 30 days, takes minutes."""
 
 
 class RollupUpdater:
@@ -40,7 +40,7 @@ class RollupUpdater:
                 log.warning("rollups_postponed", error=str(error))
 
     async def sweep(self) -> None:
-        """Roll up all accounts with rows written since the last sweep.
+        """Update the rollups of all accounts with rows written since the last sweep.
 
         Raises:
             PlatestreamError: ClickHouse is unavailable, busy or not set up. Completed work remains.
@@ -63,7 +63,7 @@ class RollupUpdater:
         if is_done:
             await rank_plates(self._client, owner_id)
         if await self._is_erased(owner_id):
-            # The erasure was recorded in the meantime: rollups that were just made may remain.
+            # The erasure was recorded in the meantime, so it may have missed the new rollups.
             await erase_derived(self._client, owner_id)
         return is_done
 

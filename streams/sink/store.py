@@ -3,13 +3,13 @@
 An erasure is recorded before its rows are deleted. A batch is written without the rows of known
 erasures, and the list of erasures is read again afterwards. If an erasure is only in the new list,
 it may have deleted rows before the batch was written, so it is applied to the batch again. An
-erasure in neither list is recorded later, and deletes all rows written by then. Omitted rows are
+erasure in neither list is recorded later, and also deletes the rows of this batch. Omitted rows are
 erased as well: an earlier attempt at the batch, perhaps by another worker, may have written them.
 
 The photo of an image call is erased with any of its plates. Rows of the other plates are written
 without the photo's key if the photo is recorded as erased. The erasure of the plate, or a worker
-that omitted the plate, may record the photo while these rows are being written. So the records are
-checked again after the batch: a process that records the photo even later finds the rows.
+that omitted the plate, may record the photo while these rows are being written. Therefore the
+records are checked again after the batch. A process that records the photo later finds the rows.
 """
 
 from collections import defaultdict
@@ -38,16 +38,16 @@ class RowStore:
         self._erasures: Erasures | None = None
 
     async def insert(self, table: SinkTable[R], rows: Sequence[R]) -> None:
-        """Write rows, except erased ones, to a table; return once they are stored. Repeatable.
+        """Write rows, except erased rows, to a table; return once all are stored. Repeatable.
 
         Raises:
-            TransientError: ClickHouse is unavailable, busy, not set up yet, or cannot erase rows.
+            TransientError: ClickHouse is unavailable, busy or not set up yet, or cannot erase rows.
             InvalidInputError: ClickHouse rejects at least one of these rows.
         """
         try:
             await self._write(table, rows)
         except MisconfiguredError as error:
-            # The table, the database or access is missing: rows wait until this has been fixed.
+            # The table, the database or a permission is missing; the rows wait until this is fixed.
             log.error("clickhouse_misconfigured", error=str(error))
             raise TransientError(str(error)) from error
         except QueryFailedError as error:
@@ -59,9 +59,9 @@ class RowStore:
         client = self._client
         known = self._erasures or await list_erasures(client)
         await write_unless_erased(client, table, rows, known)
-        # Set before rows are erased: if that fails or times out, the next attempt omits the rows
-        # that this one wrote. After a timeout, ClickHouse continues, and merges further erasures
-        # with pending ones. Waiting for ClickHouse would count as a stall.
+        # Set this before rows are erased. If erasing fails or times out, the next attempt omits the
+        # rows that this attempt wrote. After a timeout, ClickHouse continues, and merges further
+        # erasures with pending ones. Waiting for ClickHouse would count as a stall.
         self._erasures = now = await list_erasures(client)
         for erasure in erasures_of(table, rows, now):
             await table.erase(client, erasure)
@@ -77,9 +77,9 @@ async def write_unless_erased(
 
     Raises:
         TransientError: ClickHouse is unavailable or busy.
-        MisconfiguredError: the table, the database or access is missing.
+        MisconfiguredError: the table, the database or a permission is missing.
         InvalidInputError: ClickHouse rejects at least one of the rows.
-        QueryFailedError: ClickHouse rejects another statement, so the rows are valid.
+        QueryFailedError: ClickHouse rejects a statement other than the insert.
     """
     remaining, erased = _split(table, rows, known)
     if erased and table.record_images is not None:

@@ -53,7 +53,7 @@ R = TypeVar("R")
 
 @dataclass(frozen=True, kw_only=True)
 class SharedPhotos(Generic[R]):
-    """Handles a photo that rows of several plates share, if one of the plates was erased.
+    """Handles photos shared by the rows of several plates if one of the plates was erased.
 
     ``without_erased`` removes such photos from rows that have not been written yet.
     ``delete_erased`` removes such photos from the written rows of a time span.
@@ -73,7 +73,7 @@ class SinkTable(Generic[R]):
 
     ``subject_of`` determines which erasures apply to a row. If the row's plate was erased, the
     result of ``without_plate`` is written instead, or nothing if the result is None;
-    ``record_images`` then records images to be deleted. ``erase`` removes rows written too late.
+    ``record_images`` then records images to be deleted. ``erase`` deletes rows of erased plates.
     """
 
     topic: Topic

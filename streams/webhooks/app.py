@@ -65,8 +65,8 @@ from streams.webhooks.settings import WebhooksSettings
 STAGE = "webhooks"
 
 CONCURRENT_ATTEMPTS: Final = 512
-"""Concurrent delivery attempts of a worker."""
-# Concurrent deliveries to an endpoint with a backlog. Other endpoints get one at a time, in order.
+"""Maximum number of concurrent delivery attempts of a worker."""
+# Concurrent deliveries to an endpoint with a backlog. Without a backlog, there is only one.
 _ATTEMPTS_PER_ENDPOINT: Final = 16
 # Maximum number of pending deliveries of a worker (about 2 kB each), to limit memory.
 _MAX_PENDING: Final = 200_000
@@ -74,7 +74,7 @@ _MAX_PENDING_PER_ENDPOINT: Final = 100_000
 AUTO_DISABLE_FAILURES: Final = 20
 """A webhook is disabled after this many consecutive failed attempts over at least a day."""
 _AUTO_DISABLE_MS: Final = 86_400_000
-# Notifications of an account, per worker. The limit protects the providers' quotas.
+# Maximum number of notifications of an account, per worker, to protect providers' quotas.
 _MESSAGES_PER_OWNER_PER_HOUR: Final = 500
 
 _BATCH = 500

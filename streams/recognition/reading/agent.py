@@ -40,11 +40,11 @@ _MAX_LOGGED_CAMERAS = 1_000
 
 
 class PoisonFrameError(InvalidInputError):
-    """A frame makes inference workers crash or hang. This is a bug, so it becomes a dead letter."""
+    """A frame makes inference workers crash or hang, and must become a dead letter."""
 
 
 WaitOrder = Callable[[], Awaitable[None]]
-"""Returns when the results of all earlier records are published. Raises if one was abandoned."""
+"""Returns once all earlier results are published. Raises an error if a record was abandoned."""
 
 Release = Callable[[], None]
 """Lets another record be processed while the current record only waits for its turn."""
@@ -165,7 +165,7 @@ class ReadingAgent:
             log.warning(event, camera_id=str(meta.camera_id), age_seconds=age_seconds)
 
     def _is_to_be_logged(self, event: str, meta: FrameMeta) -> bool:
-        """Return True once per minute and camera, as all frames of a camera may be faulty."""
+        """Return True once per minute and camera, because all frames of a camera may be faulty."""
         now_ms, key = self._now_ms(), (event, meta.camera_id)
         if now_ms - self._logged_ms.get(key, -_LOG_INTERVAL_MS) < _LOG_INTERVAL_MS:
             return False
@@ -175,7 +175,7 @@ class ReadingAgent:
         return True
 
     def _left_out(self, meta: FrameMeta) -> FrameOutcome | None:
-        """Return why a frame is skipped, or None if it must be read or the record is no frame."""
+        """Return why a frame is skipped, or None if the record is not a frame or must be read."""
         if meta.kind is not FrameKind.FRAME:
             return None
         age_ms = self._now_ms() - meta.captured_ms

@@ -3,8 +3,8 @@
 A gap is read in chunks from the beginning. Each record is published as a late reading on the same
 topic as fresh readings, and the position is stored after each chunk. Reading of a gap starts once
 all earlier records are published (then the end of the gap is committed), and continues a little
-past the end for vehicles in view there. After that, the end of the gap is published and the gap is
-deleted. A chunk that is interrupted by a crash is read again; tracking ignores known records.
+past the end to follow vehicles in view. Then the end of the gap is published, and the gap is
+deleted. A chunk interrupted by a crash is read again; tracking ignores known records.
 """
 
 import asyncio
@@ -53,7 +53,7 @@ Reject = Callable[[FrameRecord, InvalidInputError], Awaitable[None]]
 
 
 class _StageStoppingError(Exception):
-    """The stage stops or its partitions are reassigned, so the current chunk is read again."""
+    """The stage stops or its partitions are reassigned, so the current chunk is interrupted."""
 
 
 class BacklogReader:
@@ -106,13 +106,13 @@ class BacklogReader:
             except (TransientError, _StageStoppingError) as error:
                 log.warning("backlog_reading_delayed", error=repr(error))
             except Exception:
-                # Catch-all: records since the stored position are read again.
+                # Catch-all: the next attempt repeats the records after the stored position.
                 log.exception("backlog_reading_failed")
             if not has_read:
                 await asyncio.sleep(_PAUSE_SECONDS)
 
     async def read_chunk(self) -> bool:
-        """Read a chunk of the gap with the oldest readable record. Return False if no gap has one.
+        """Read a chunk of the gap with the oldest readable record; return whether there is one.
 
         Raises:
             TransientError: a dependency is unavailable. Stored positions remain valid.
@@ -147,7 +147,7 @@ class BacklogReader:
             if done < gap.gap.end:
                 begin = max(gap.gap.begin, done)
                 if begin < gap.next_offset:
-                    # The log lost its end, so new records have offsets that were read late before.
+                    # The log lost its end, so new records reuse offsets that were read late.
                     self._require_ours()
                     await self._gaps.store(msgspec.structs.replace(gap, next_offset=begin))
                 return False
@@ -182,7 +182,7 @@ class BacklogReader:
         return True
 
     def _require_ours(self) -> None:
-        """Raise unless the gaps still belong to this worker, as when the chunk was started."""
+        """Raise an error if the partitions were reassigned after the chunk was started."""
         if self._app.is_leaving or self._gaps.generation != self._generation:
             raise _StageStoppingError("partitions are being reassigned")
 

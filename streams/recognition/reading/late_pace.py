@@ -32,7 +32,7 @@ class LatePace:
         self._read_ms: LRUCache[UUID, int] = LRUCache(_MAX_CAMERAS)
 
     def is_late(self, age_ms: int) -> bool:
-        """Return whether a frame of this age has waited too long."""
+        """Return whether a frame of this age counts as late."""
         return age_ms > self._after_ms
 
     def admits(self, camera_id: UUID, captured_ms: int, *, age_ms: int) -> bool:

@@ -20,7 +20,7 @@ from streams.runtime.stage_runner import StageRunner
 log = structlog.get_logger()
 
 _MAX_WITHOUT_SLOT = 64
-"""Limit of frames (0.3 MB each) that only wait for earlier frames."""
+"""Maximum number of frames (0.3 MB each) that only wait for earlier frames."""
 
 
 class QueuePosition:
@@ -39,7 +39,7 @@ class QueuePosition:
             self._before = None
 
     async def __aenter__(self) -> Self:
-        """Start without waiting."""
+        """Enter the block without waiting for earlier turns."""
         return self
 
     async def __aexit__(
@@ -61,7 +61,7 @@ Work = Callable[[QueuePosition], Awaitable[None]]
 class OrderedTaskPool:
     """Runs at most ``size`` tasks at a time. Tasks of a partition take turns in submission order.
 
-    Tasks that only wait for their turn can release their slots, and then do not count.
+    A task that only waits for its turn can release its slot, and then no longer counts.
     """
 
     def __init__(self, size: int) -> None:
@@ -118,7 +118,7 @@ class OrderedTaskPool:
 
 
 class OrderedFrameWorker:
-    """Passes frames to the agent. Abandoning a frame abandons all later ones of the partition."""
+    """Passes frames to the agent. If one is abandoned, all later frames of the partition are."""
 
     def __init__(
         self, task_pool: OrderedTaskPool, runner: StageRunner, reading: ReadingAgent
@@ -165,7 +165,7 @@ class RecognizerService(Service):
         self._task_pool = task_pool
 
     async def on_start(self) -> None:
-        """Load the models: without them, this worker must not be assigned partitions."""
+        """Load the models. A worker without models must not be assigned partitions."""
         try:
             await self._pool.start()
         except MisconfiguredError as error:

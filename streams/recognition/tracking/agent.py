@@ -1,11 +1,11 @@
-"""Processes records of the readings topic: turns readings into passes and recognitions.
+"""Turns the records of the readings topic into passes and recognitions.
 
-All steps have a safe order. Images are stored, or recorded as pending, before the recognition that
-names them is published. The state is written after Kafka has stored the recognition and before the
-record is released. After a crash, all steps are repeated with the same ids and keys. Provisional
-recognitions are also published before the state that includes them. If the camera was deleted, its
-state is removed instead of written. While a gap is read late, a camera has several lanes, each with
-a separate state.
+The order of the steps is safe in a crash. Images are stored, or recorded as pending, before the
+recognition that names them is published. The state is written after Kafka has stored the
+recognition and before the record is released. After a crash, all steps are repeated with the same
+ids and keys. Provisional recognitions are also published before the state that includes them. If
+the camera was deleted, its state is removed instead of written. While a gap is read late, a camera
+has several lanes, each with a separate state.
 """
 
 from collections.abc import Awaitable, Callable, Mapping
@@ -42,7 +42,7 @@ PublishOutcome = Callable[[bytes, PassOutcome], Awaitable[None]]
 """Publishes the outcome of a pass with a key. Returns once Kafka has stored the outcome."""
 
 PublishProvisional = Callable[[bytes, ProvisionalRecognition], Awaitable[None]]
-"""Publishes a provisional recognition with a key. Returns once Kafka has stored it."""
+"""Publishes a provisional recognition with a key. Returns once it is stored."""
 
 
 class TrackingAgent:
@@ -243,7 +243,7 @@ def recognition_of(frame: FrameReadings, resolved: Pass) -> Recognition:
 
 
 def provisional_of(frame: FrameReadings, seen: Pass) -> ProvisionalRecognition:
-    """Return the provisional recognition of an unfinished pass. Every replay returns the same."""
+    """Return the provisional recognition of an unfinished pass, the same in every replay."""
     provisional = recognition_of(frame, seen)
     return ProvisionalRecognition(kind=ProvisionalKind.AGREED, recognition=provisional)
 
@@ -251,7 +251,7 @@ def provisional_of(frame: FrameReadings, seen: Pass) -> ProvisionalRecognition:
 def retraction_of(
     frame: FrameReadings, retracted: Retracted, published: Mapping[str, Recognition]
 ) -> ProvisionalRecognition:
-    """Return the resolution of a reported track that is not a recognition. Replays are equal.
+    """Return the resolution of a reported track that has no recognition, the same in every replay.
 
     ``published`` are the recognitions of passes that ended with this track, by track name.
     """
@@ -287,7 +287,7 @@ def _final_recognition(
 
 
 def missed_pass_of(frame: FrameReadings, track: Track) -> PassOutcome:
-    """Return the outcome of a track without an accepted reading. Every replay returns the same."""
+    """Return the outcome of a track without an accepted reading, the same in every replay."""
     return PassOutcome(
         id=missed_pass_id(track.first_seen_ms, frame.camera_id, track.name),
         owner_id=frame.owner_id,

@@ -1,12 +1,12 @@
 """Counts each camera's frames and vehicles by outcome, minute by minute. No I/O.
 
 Records of the frames topic contain an ingest worker's counts since the worker took over the camera;
-the difference to the previous record is added here. With each published minute, a mark of the
+the difference from the previous record is added here. With each published minute, a mark of the
 counts so far is stored. The next worker continues from the mark, and uses it to detect frames that
 expired on Kafka in the meantime. The sums of the current minute are only in memory: if a worker
-starts or cameras are reassigned within a minute, the minute lacks frames analysed before. Replays
-count nothing twice: repeated records are not counted again, and if a minute is published twice, the
-more complete one counts.
+starts or cameras are reassigned within a minute, the counts of that minute lack the frames analysed
+before. Replays count nothing twice: repeated records are not counted again, and if a minute is
+published twice, the more complete one counts.
 """
 
 from collections import Counter
@@ -39,7 +39,7 @@ PublishCounts = Callable[[bytes, CameraCounts], Awaitable[None]]
 class CountMark(Record, frozen=True, kw_only=True):
     """The counts of a camera's frames at the time when a minute was published.
 
-    ``captured_ms`` (Unix ms, UTC) is the time of the last record counted by then.
+    ``captured_ms`` (Unix ms, UTC) is the capture time of the last counted record.
     """
 
     captured_ms: int
@@ -80,7 +80,7 @@ class _Minute:
     """Whether the late lane that counts this minute has passed the end of its gap."""
 
     def has(self, frame: FrameReadings) -> bool:
-        """Return whether a record was counted. Offsets can restart, and clocks can be set back."""
+        """Return whether a record was counted; offsets can restart, and clocks can be set back."""
         return (
             self.last is not None
             and frame.frame.offset <= self.last.frame.offset
@@ -132,7 +132,7 @@ class CameraCounter:
         return camera_id in self._minutes
 
     def continue_from(self, frame: FrameReadings, mark: CountMark) -> None:
-        """Continue from another worker's mark of a camera with the camera's next record."""
+        """Continue from another worker's mark of a camera, given the camera's next record."""
         minute = _Minute(_start_ms(frame), frame.owner_id, None, mark.captured)
         added = _captured_since(mark.captured, frame)
         if frame.captured_ms - mark.captured_ms <= _GAP_MS:

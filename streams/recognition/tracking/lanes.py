@@ -117,7 +117,7 @@ class Lanes:
         after: TrackerState,
         reported: Mapping[str, Recognition],
     ) -> None:
-        """Share recognitions published by a lane (by track name) with the other lanes.
+        """Share a lane's published recognitions, by track name, with the camera's other lanes.
 
         Raises:
             TransientError: Kafka is unavailable.
@@ -229,6 +229,6 @@ def _is_near_handover(gap: FrameGap, seen_ms: int, rules: TrackingRules) -> bool
 
 
 def _merged(known: Iterable[Recognition], more: Iterable[Recognition]) -> tuple[Recognition, ...]:
-    """Return the merged recognitions without duplicates; if too many, only the earliest."""
+    """Return the merged recognitions without duplicates, limited to the earliest."""
     by_id = {each.id: each for each in (*known, *more)}
     return tuple(sorted(by_id.values(), key=lambda r: r.first_seen_ms)[:_MAX_REPORTED])

@@ -23,7 +23,7 @@ LONGEST_TRACK_MS = 15_000
 class TrackingRules:
     """Thresholds that decide when tracks end and are accepted, and how plates are suppressed.
 
-    ``reports_early``: report agreeing readings before the track ends.
+    ``reports_early``: whether agreeing readings are reported before the track ends.
     """
 
     end_ms: int = 2_000

@@ -42,9 +42,9 @@ PublishLost = Callable[[bytes, Recognition], Awaitable[None]]
 
 
 class PendingImages(Record, frozen=True, kw_only=True):
-    """The images of a recognition that S3 has not stored. They come from ``frame``, the best frame.
+    """The images of a recognition that S3 has not stored. ``frame`` is the best frame.
 
-    ``recognition`` is as published. ``queued_ms`` is Unix ms, UTC.
+    ``recognition`` is the published record. ``queued_ms`` is in Unix ms, UTC.
     """
 
     recognition: Recognition

@@ -21,7 +21,7 @@ from streams.recognition.tracking.tracks import ReportedTrack, Track, is_part
 _MIN_READINGS = 2
 """A single reading is never reported, however few readings a recognition requires."""
 _MAX_REPORTS = 4
-"""A track that is read as more different plates than this does not justify more alerts."""
+"""A track that was read as this many different plates is not reported under another plate."""
 _SAME_VEHICLE_EDITS = 1
 
 
@@ -90,7 +90,7 @@ def _min_readings(rules: TrackingRules) -> int:
 
 
 def _has_reported(other: Track, plate: str) -> bool:
-    """Return whether another track was already reported and may be of the same vehicle."""
+    """Return whether another track, possibly of the same vehicle, was already reported."""
     return any(
         edit_distance(each.plate, plate) <= _SAME_VEHICLE_EDITS or is_part(each.plate, plate)
         for each in other.provisional_plates

@@ -38,7 +38,7 @@ from streams.recognition.tracking.tracks import (
 
 _MAX_TRACKS = 64
 _CLOCK_SET_BACK_MS = 5_000
-"""A camera's clock that goes back by more was reset. Waiting for it would stall the tracks."""
+"""If a camera's clock goes back by more, the clock was reset. Waiting would stall the tracks."""
 
 
 class TrackerState(Record, frozen=True, kw_only=True):
@@ -95,7 +95,7 @@ class TrackerState(Record, frozen=True, kw_only=True):
     def with_more(
         self, tracks: Sequence[Track], suppressed: Sequence[SuppressedPlate]
     ) -> "TrackerState":
-        """Return the state with another lane's tracks and plates, or ``self`` if none is new."""
+        """Return the state with another lane's tracks and plates, or ``self`` if nothing is new."""
         names = {track.name for track in self.tracks}
         known = {plate.track for plate in self.suppressed}
         new = tuple(track for track in tracks if track.name not in names)
@@ -128,8 +128,8 @@ class EndedTracks:
 
     ``suppressed`` counts tracks of recently recognised plates, and ``unsure`` counts tracks with
     too few agreeing readings. ``missed`` are the unsure tracks that were separate passes, not
-    fragments of another track. ``retracted`` are tracks that were reported provisionally and have
-    ended without being one of ``passes``.
+    fragments of another track. ``retracted`` are tracks that were reported provisionally and ended
+    without becoming an entry of ``passes``.
     """
 
     passes: tuple[Pass, ...] = ()

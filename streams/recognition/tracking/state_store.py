@@ -50,7 +50,7 @@ class TrackerStateStore:
         await self._table.put(key, encode(state))
 
     async def forget(self, key: bytes, end: FrameReadings) -> None:
-        """Delete the state of a camera whose last record is ``end``; return once that is stored."""
+        """Delete the state of a camera, and record ``end``, the position of the deletion."""
         captured_ms = end.captured_ms
         before = self._deleted_up_to(end)
         # A recreated topic starts at offset 0 again, and the same end may be read twice.
@@ -71,7 +71,7 @@ class TrackerStateStore:
         await self._table.put(key, None)
 
     def is_closed(self, partition: int, gap: FrameGap) -> bool:
-        """Return whether a gap, or a later one of its partition, was closed."""
+        """Return whether a gap, or a later gap of the same partition, was closed."""
         closed = self._table.read(ClosedGap, _closed_key(partition))
         return closed is not None and gap.is_covered_by(closed.gap)
 

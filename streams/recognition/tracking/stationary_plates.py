@@ -112,7 +112,7 @@ def is_empty(with_plate: bytes, now: bytes, box: Box, size: tuple[int, int]) -> 
     gain, shift = _light(lit[scene], lit_now[scene])
     differs = np.abs(lit_now - (gain * lit + shift))
     is_other = differs[inside].mean() >= max(_CHANGED, _CHANGED_TIMES_REST * differs[scene].mean())
-    # A lens that is out of focus, or fog, reduces the detail everywhere.
+    # Fog or a lens that is out of focus reduces the detail everywhere.
     detail = fine[inside].mean() * fine_now[scene].mean() / max(fine[scene].mean(), _DETAIL)
     is_plain = detail >= _DETAIL and fine_now[inside].mean() < _DETAIL_LOST * detail
     return bool(is_other or is_plain)

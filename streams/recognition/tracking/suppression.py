@@ -174,7 +174,7 @@ def with_recognitions(
 ) -> tuple[SuppressedPlate, ...]:
     """Return the plates with the recognitions ``published`` for their tracks (by track name).
 
-    Only plates seen last retain a recognition, because the state is written with every frame.
+    Only the plates seen last retain a recognition, because every frame writes the state.
     """
     newest = sorted(suppressed, key=lambda s: s.last_seen_ms, reverse=True)[:_MAX_RECOGNITIONS]
     since_ms = min((s.last_seen_ms for s in newest), default=0)
@@ -190,7 +190,7 @@ def with_recognitions(
 
 
 def with_few_views(suppressed: tuple[SuppressedPlate, ...]) -> tuple[SuppressedPlate, ...]:
-    """Return the plates. Only plates seen last retain views, as the state is written often."""
+    """Return the plates with views only for the plates seen last, to limit the state's size."""
     if sum(bool(s.view) for s in suppressed) <= _MAX_VIEWS:
         return suppressed
     newest = sorted((s.last_seen_ms for s in suppressed if s.view), reverse=True)[:_MAX_VIEWS]
@@ -221,7 +221,7 @@ def without_expired(
 
 
 def owner_of(track: Track, text: str, going: tuple[Track, ...]) -> int | None:
-    """Return the index of the track to which a fragment belongs, or None if it is not one."""
+    """Return the index of the track of which ``track`` is a fragment, or None if there is none."""
     if track.readings_count > _FRAGMENT_READINGS:
         return None
     owners = [
@@ -240,7 +240,7 @@ def owner_of(track: Track, text: str, going: tuple[Track, ...]) -> int | None:
 def with_fragments(
     going: tuple[Track, ...], owner: int, fragments: tuple[ReportedTrack, ...]
 ) -> tuple[tuple[Track, ...], tuple[ReportedTrack, ...]]:
-    """Return the tracks after one has taken over fragments, and fragments beyond the limit."""
+    """Return the tracks after a track took over fragments, and the fragments beyond the limit."""
     if not fragments:
         return going, ()
     fragments = (*going[owner].fragments, *fragments)

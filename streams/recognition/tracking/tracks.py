@@ -94,9 +94,9 @@ class Track(msgspec.Struct, frozen=True, kw_only=True):
     ``fragments`` are other reported tracks with misreadings of the same vehicle; these are resolved
     when this track ends. ``view`` is the view of the last frame, while the track is still (see
     :mod:`recognition.scene`). ``first_whole`` and ``last_whole`` are the first and last box not cut
-    off by the frame's edge. In ``followed_count`` frames, the plate was at its expected
-    position and was not read. ``last_read_ms`` is the time of the last reading. ``traces`` are the
-    traces of the last frames, if any.
+    off by the frame's edge. ``followed_count`` is the number of frames in which the plate was at
+    its expected position and was not read. ``last_read_ms`` is the time of the last reading.
+    ``traces`` are the traces of the last frames, if any.
     """
 
     name: str
@@ -313,7 +313,7 @@ def _add_text(
 def _with_trace(
     traces: tuple[str, ...] | UnsetType, frame: FrameReadings
 ) -> tuple[str, ...] | UnsetType:
-    """Return the traces of a track with the trace of another frame; unset if there are none."""
+    """Return a track's traces together with another frame's trace, or UNSET if both are empty."""
     if not frame.trace:
         return traces or UNSET
     return (*(traces or ()), frame.trace)[-_MAX_TRACES:]

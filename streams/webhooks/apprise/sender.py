@@ -44,7 +44,7 @@ class AppriseSender:
     ) -> None:
         """``timeout_seconds`` applies to a whole attempt, excluding reading the image.
 
-        Links lead to ``public_url``; if it is empty, no links are sent. ``threads`` is the number
+        Links lead to ``public_url``. If this is empty, no links are sent. ``threads`` is the number
         of concurrent attempts, so that no attempt waits for a hanging one.
         """
         self._http = http
@@ -56,10 +56,7 @@ class AppriseSender:
         self._now_ms = now_ms
 
     async def send(self, delivery: Delivery, url: str) -> SendResult:
-        """Send once and return the result. Errors of the service never raise.
-
-        No message is sent beyond the limits.
-        """
+        """Send once, unless a limit is reached, and return the result, even for service errors."""
         owner = str(delivery.owner_id)
         if (denial := self._limits.denial(owner, url)) is not None:
             kind = SendKind.REFUSED if denial.is_final else SendKind.FAILED

@@ -18,7 +18,7 @@ FetchImage = Callable[[str], Awaitable[bytes | None]]
 """Returns the image with a key, or None if there is no image."""
 
 _IMAGE_READ_SECONDS = 5.0
-"""Total time for an image. Meanwhile, an attempt slot shared by all endpoints is occupied."""
+"""Total time for an image. Meanwhile, the attempt occupies a slot shared by all endpoints."""
 _IMAGE_PAUSE_SECONDS = 0.5
 _IMAGE_THREADS = 2
 _MAX_IMAGE_BYTES = 2 * 1024 * 1024
@@ -59,7 +59,7 @@ class CropReader:
         )
 
     async def fetch(self, key: str) -> bytes | None:
-        """Return an image, or None if the image does not exist (any more) or is too large to send.
+        """Return an image, or None if the image does not exist or is too large to send.
 
         Raises:
             TransientError: S3 is unavailable or too slow, including time spent on other reads.

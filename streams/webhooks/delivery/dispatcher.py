@@ -82,10 +82,7 @@ class Dispatcher:
         self._next_beginning: asyncio.Handle | None = None
 
     async def offer(self, delivery: Delivery, event: Event) -> None:
-        """Accept a delivery. ``event`` is acknowledged once the delivery is safe.
-
-        Returns once the next delivery can be offered.
-        """
+        """Accept a delivery; return once the next delivery can be offered."""
         key = pending_key(delivery)
         job = self._jobs.get(key)
         if job is not None:
@@ -97,7 +94,7 @@ class Dispatcher:
         self._begin_attempts()
 
     def restore(self, partitions: Collection[int]) -> None:
-        """Start over with the table's entries of the partitions that now belong to this worker.
+        """Reload the table's entries of the partitions that now belong to this worker.
 
         Attempts in progress continue. Messages of waiting deliveries will be read again.
         """
@@ -148,7 +145,7 @@ class Dispatcher:
                 self._begin_attempts()
                 await self._store_overdue()
             except Exception:
-                # Catch-all: otherwise, no delivery would be retried any more.
+                # Catch-all: if this task ended, no delivery would be retried any more.
                 log.exception("dispatcher_tick_failed")
             self._metrics.show(pending=self._pending.total, waiting=len(self._queues))
 
@@ -204,7 +201,7 @@ class Dispatcher:
         while self._due and self._due[0][0] <= now_ms:
             _, key = heapq.heappop(self._due)
             pending = self._table.get(key)
-            # If the delivery is not due, another entry will make it due later.
+            # If the delivery is not due, the heap has another entry with the later time.
             if pending is not None and pending.due_ms <= now_ms:
                 self._queues.add(pending.delivery, key)
 

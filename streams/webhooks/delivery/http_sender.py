@@ -1,9 +1,9 @@
 """Sends signed requests to URLs configured by clients. Only this module imports aiohttp.
 
 The address is checked when the socket is created, and the socket connects to exactly the checked
-address. Therefore a name that resolves differently a moment later is no risk, and literal addresses
-cannot bypass the check. Redirects are not followed, proxy settings of the environment are not used,
-and cookies are not stored.
+address. Therefore neither a name that resolves differently a moment later nor a literal address can
+bypass the check. Redirects are not followed, proxy settings of the environment are not used, and
+cookies are not stored.
 """
 
 import asyncio
@@ -59,7 +59,7 @@ class ReceiverAnswer:
 
 @dataclass
 class _Dialled:
-    """The number of allowed and rejected addresses to which one request tried to connect."""
+    """The numbers of allowed and rejected addresses to which one request tried to connect."""
 
     allowed: int = 0
     refused: int = 0
@@ -74,7 +74,7 @@ class RefusedAddressError(OSError):
 
 
 class ThreadResolver(AbstractResolver):
-    """Provides the system's resolver with aiohttp's interface."""
+    """Resolves names with the system's resolver, behind aiohttp's interface."""
 
     def __init__(self) -> None:
         self._resolver = SystemResolver(threads=_RESOLVER_THREADS)
@@ -135,7 +135,7 @@ class HttpSender:
             return result
 
     async def exchange(self, request: SignedRequest) -> tuple[SendResult, ReceiverAnswer | None]:
-        """Send once and return the result, and the response or None.
+        """Send once and return the result and, if there is one, the response.
 
         Receivers' errors never raise.
         """
@@ -237,7 +237,7 @@ def _unquoted_url(url: str) -> URL:
 async def _drained(response: aiohttp.ClientResponse) -> bytes:
     """Read a short response to the end to reuse the connection, otherwise close the connection.
 
-    Only the status matters: a long or slow body does not change the result.
+    Only the status matters, so a long or slow body does not change the result.
     """
     if response.content.is_eof():
         return bytes(response.content.read_nowait(_MAX_RESPONSE_BYTES))
