@@ -34,7 +34,7 @@ class MisconfiguredError(PlatestreamError):
 
 
 class UnknownRecordVersionError(InvalidInputError):
-    """A record on a topic has no version, or a version that this release does not read."""
+    """A record on a topic has no version, or a version that this release cannot read."""
 
     def __init__(self, message: str) -> None:
         super().__init__(message, code="unknown_record_version")

@@ -42,7 +42,7 @@ class RepeatLimit(logging.Filter):
         self._exempt = frozenset(exempt)
         self._clock = clock
         self._lock = Lock()
-        # When a record of a kind last passed, and how many have been suppressed since.
+        # The time at which a record of a kind last passed, and the number suppressed since then.
         self._known: LRUCache[tuple[object, ...], tuple[float, int]] = LRUCache(_MAX_KINDS)
 
     def filter(self, record: logging.LogRecord) -> bool:
@@ -69,8 +69,8 @@ _KEEPALIVE: Final = "keepalive is not responding"
 def _soften(record: logging.LogRecord) -> bool:
     """Downgrade errors after which a library retries forever to warnings. Pass all records.
 
-    If Kafka's clients do not recover, our own packages log an error. Mode logs an error if a thread
-    had no CPU for three seconds, but a thread that has stalled ends its process anyway.
+    If Kafka's clients do not recover, our own packages log an error. The library mode logs an error
+    if a thread had no CPU for three seconds, but a stalled thread ends its process anyway.
     """
     is_client = record.name.partition(".")[0] in _TRY_AGAIN
     if record.levelno == logging.ERROR and (is_client or _KEEPALIVE in str(record.msg)):
@@ -137,7 +137,7 @@ def configure_logging(settings: ProcessSettings) -> None:
     )
     root = logging.getLogger()
     root.handlers[:] = [handler]
-    # At level info, libraries are verbose. Their warnings matter.
+    # Libraries are verbose at level info, but their warnings matter.
     root.setLevel(max(level, logging.WARNING))
     for room in _OUR_ROOMS:
         logging.getLogger(room).setLevel(level)

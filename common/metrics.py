@@ -33,7 +33,7 @@ from common.settings import Fragment, Port
 
 
 class MetricKind(StrEnum):
-    """The kind of a metric: it only increases, goes up and down, or is a distribution."""
+    """The kind of a metric: a number that only increases, any number, or a distribution."""
 
     COUNTER = "counter"
     GAUGE = "gauge"
@@ -102,7 +102,7 @@ class HealthPageSettings(Fragment):
 
 
 LABELLED_CAMERAS: Final = 100
-"""Number of cameras per process with their own label. The rest are counted as ``other``."""
+"""Number of cameras per process with their own label. All others are counted as ``other``."""
 OTHER_CAMERAS: Final = "other"
 _UNUSED_SECONDS: Final = 3600.0
 
@@ -110,7 +110,7 @@ _UNUSED_SECONDS: Final = 3600.0
 class CameraLabels:
     """The labels of cameras: IDs, up to the limit, and otherwise ``other``. Not thread-safe.
 
-    A camera that was not counted for an hour, because another worker has it, frees its label.
+    The label of a camera is freed if the camera was not counted for an hour.
     """
 
     def __init__(
@@ -187,9 +187,9 @@ def serve_health(
     is_alive: Callable[[], bool] = lambda: True,
     details: Details = dict,
 ) -> HealthServer | None:
-    """Serve the monitoring endpoints on ``port``, or do nothing if it is 0.
+    """Serve the monitoring endpoints on ``port``, or do nothing if the port is 0.
 
-    By default, a process is alive if it responds.
+    By default, a process that responds is considered alive.
 
     Raises:
         MisconfiguredError: the port is in use, or the address does not belong to this machine.

@@ -46,7 +46,7 @@ def is_own_machine(host: str) -> bool:
 
 
 def without_mapping(address: IpAddress) -> IpAddress:
-    """Return the IPv4 address in an IPv4-mapped address, ``::ffff:a.b.c.d``, or ``address``."""
+    """Return ``address``, or its IPv4 address if it is IPv4-mapped (``::ffff:a.b.c.d``)."""
     if isinstance(address, IPv6Address) and address.ipv4_mapped is not None:
         return address.ipv4_mapped
     return address

@@ -38,7 +38,7 @@ class LimitUsageGauge(Collector):
     """Reports accounts close to a limit for ten minutes, with the used fraction of the limit."""
 
     def __init__(self, name: str, clock: Callable[[], float] = time.monotonic) -> None:
-        """``name`` is the name of the gauge. ``clock`` returns seconds."""
+        """``name`` is the name of the gauge. ``clock`` is monotonic, in seconds."""
         self._name = name
         self._near: TTLCache[tuple[UUID, str], float] = TTLCache(_NEAR_OWNERS, _NEAR_SECONDS, clock)
 

@@ -25,7 +25,7 @@ class RetryPolicy:
         self, failures: int, random: Callable[[], float] = random_numbers.random
     ) -> float:
         """Return the pause after ``failures`` failures (at least 1). ``random`` returns 0 to 1."""
-        # 2**30 first pauses last years. The limit keeps the float finite after a long outage.
+        # A factor of 2**30 means years. The limit keeps the float finite after a long outage.
         pause = self.first_pause_seconds * 2.0 ** min(failures - 1, 30)
         lowest, highest = self.spread
         share = lowest + (highest - lowest) * random()
@@ -40,7 +40,7 @@ class RetryPolicy:
 class Backoff:
     """The pauses before reconnecting.
 
-    After a connection that lasted for at least ``stable_seconds``, the pauses start over.
+    After a connection that lasted for at least ``stable_seconds``, the first pause comes next.
     """
 
     policy: RetryPolicy
@@ -70,7 +70,7 @@ class RateBound:
         return len(self._times) > self._limit
 
     def remaining(self, now_seconds: float) -> int:
-        """Return how many more events are allowed now, without counting one."""
+        """Return the number of further events allowed now."""
         self._drop_past(now_seconds)
         return max(0, self._limit - len(self._times))
 

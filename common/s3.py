@@ -58,7 +58,7 @@ class StoredObject:
 
 @dataclass(frozen=True)
 class RefusedRemoval:
-    """An object that S3 refused to remove, with the error code."""
+    """An object that S3 refused to remove, and the error code."""
 
     key: str
     code: str
@@ -75,7 +75,7 @@ class S3Bucket:
     ) -> None:
         """A call fails after 2 s without a connection, or ``read_seconds`` without data.
 
-        Most callers retry and report this themselves; ``retries`` is for callers that do not.
+        ``retries`` is for the few callers that do not retry a failed call themselves.
         """
         self._name = settings.s3_bucket
         self._connections = urllib3.PoolManager(
@@ -149,8 +149,8 @@ class S3Bucket:
     ) -> StoredObject | None:
         """Return an object, or None if it does not exist or exceeds ``max_bytes``.
 
-        ``within_seconds`` limits the whole body. The connection's own time-out applies to each
-        piece, so a server that sends a byte now and then could block the thread for hours.
+        ``within_seconds`` limits the whole body. The connection's own timeout applies to each
+        piece, so a server that sends single bytes could block the thread for hours.
         """
         try:
             with _faults():

@@ -24,5 +24,5 @@ def format_timestamp(unix_ms: int) -> str:
 
 @lru_cache(maxsize=4096)
 def _whole_second(unix_seconds: int) -> str:
-    """Cached, because a list row has three times, mostly with seconds that occurred before."""
+    """Return a second as text. Cached, because the rows of a list repeat the same seconds."""
     return datetime.fromtimestamp(unix_seconds, tz=UTC).isoformat()[:19]

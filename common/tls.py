@@ -13,7 +13,7 @@ def tls_context(ca_file: str, certificate_file: str) -> ssl.SSLContext:
     """Return a client's TLS context, which verifies the brokers' certificates and host names.
 
     Files are PEM. An empty ``ca_file`` means the system's certificates, and an empty
-    ``certificate_file`` means no client certificate. That file also contains the key.
+    ``certificate_file`` means no client certificate. The certificate file also contains the key.
 
     Raises:
         MisconfiguredError: a file cannot be used. The message begins with the setting.
@@ -27,8 +27,8 @@ def tls_context(ca_file: str, certificate_file: str) -> ssl.SSLContext:
         raise MisconfiguredError(f"{_CA}: the file contains no PEM certificates") from error
     if certificate_file:
         try:
-            # With any passphrase, an encrypted key is rejected. Without one, OpenSSL would prompt
-            # for it on the terminal.
+            # With an arbitrary passphrase, an encrypted key is rejected. Without a passphrase,
+            # OpenSSL would prompt on the terminal.
             context.load_cert_chain(certificate_file, password="-")  # noqa: S106
         except ssl.SSLError as error:
             raise MisconfiguredError(

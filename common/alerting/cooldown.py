@@ -1,15 +1,15 @@
 """Decides whether an alert's cooldown suppresses a trigger, in capture time. No I/O.
 
 Two triggers of the same scope are at least the cooldown apart, measured by the capture times of
-their recognitions, in whichever order the triggers were decided. If a recognition arrives late
-because its camera was disconnected, its capture time counts: only a trigger within the cooldown
-before *or after* that time suppresses it.
+their recognitions, regardless of the order of the decisions. If a recognition arrives late because
+its camera was disconnected, its capture time counts: only a trigger within the cooldown before *or
+after* that time suppresses it.
 
 A trigger is stored with its recognition, so the same recognition gets the same decision after a
 crash or a replay. Memory is bounded: triggers are stored for a week or for the cooldown, whichever
 is longer (topics are retained for a week, so nothing older is read again), and at most
-:data:`MAX_PAST_TRIGGERS` per scope. If that maximum has been
-reached, older recognitions are suppressed, because a trigger near them may have been dropped.
+:data:`MAX_PAST_TRIGGERS` per scope. At this maximum, older recognitions are suppressed, because a
+trigger near them may have been dropped.
 """
 
 from bisect import bisect_left, insort
@@ -58,13 +58,13 @@ class CandidateOutcome(StrEnum):
     """The same recognition triggered the alert before, so it triggers again."""
     SUPPRESSED_BY_COOLDOWN = "suppressed"
     TOO_OLD = "too_old"
-    """A trigger near the candidate may have been dropped because too many followed."""
+    """A trigger near the candidate may have been dropped because too many triggers followed."""
     CONFIRMED = "confirmed"
     CORRECTED = "corrected"
     WITHDRAWN = "withdrawn"
     """How an early trigger was resolved (:class:`~common.records.alerts.TriggerPhase`)."""
     RESOLVED = "resolved"
-    """Nothing to publish: the pass was already resolved, or it triggered nothing."""
+    """Nothing is published, because the pass was already resolved or triggered nothing."""
 
 
 @dataclass(frozen=True)
@@ -135,7 +135,7 @@ def with_trigger(before: PastTriggers, added: PastTrigger, length_ms: int) -> Pa
 
 
 def nearest(triggers: tuple[PastTrigger, ...], captured_ms: int) -> PastTrigger | None:
-    """Return the trigger nearest in capture time; ``triggers`` must be sorted."""
+    """Return the trigger with the nearest capture time. ``triggers`` must be sorted by it."""
     at = bisect_left(triggers, captured_ms, key=_captured_ms)
     near = triggers[max(0, at - 1) : at + 1]
     return min(near, key=lambda each: abs(each.captured_ms - captured_ms), default=None)

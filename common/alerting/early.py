@@ -23,7 +23,7 @@ class PassAction(StrEnum):
     PUBLISH = "publish"
     """The early trigger is resolved now, or has been resolved before."""
     CLOSE = "close"
-    """Nothing to publish, but early candidates that arrive later must not trigger."""
+    """Nothing is published now, and early candidates that arrive later must not trigger."""
     IGNORE = "ignore"
 
 
@@ -32,7 +32,7 @@ class PassState(Record, frozen=True, kw_only=True):
 
     ``phase`` is None if nothing triggered and no early trigger is possible any more. ``plate``
     (normalised) is the plate of the first trigger, ``scope`` the name of its cooldown's scope.
-    ``resolved_ms`` is when the trigger was resolved, or 0. Times are Unix ms, UTC.
+    ``resolved_ms`` is the time of the trigger's resolution, or 0. Times are Unix ms, UTC.
     """
 
     phase: TriggerPhase | None
@@ -67,8 +67,8 @@ _IGNORE: Final = PassDecision(PassAction.IGNORE)
 def decide_pass(state: PassState | None, kind: CandidateKind, plate: str | None) -> PassDecision:
     """Return the decision on a candidate of a pass.
 
-    ``plate`` is normalised. For an early candidate, it is the plate seen so far. For a resolved
-    pass, it is None if the alert does not match the final plate or no reading was accepted.
+    ``plate`` (normalised) is the plate read so far or, once the pass has ended, the final plate. It
+    is None if the alert does not match the final plate, or no reading was accepted.
     """
     match kind:
         case CandidateKind.EARLY:
@@ -115,5 +115,5 @@ def _publish(phase: TriggerPhase) -> PassDecision:
 
 
 def kept_until_ms(decided_ms: int) -> int:
-    """Return until when a pass is stored, which is as long as topics can repeat records of it."""
+    """Return the time until which a pass is stored, because topics can repeat its records."""
     return decided_ms + RETENTION_MS

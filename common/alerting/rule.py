@@ -19,7 +19,7 @@ log = structlog.get_logger(__name__)
 
 
 class Condition(StrEnum):
-    """Conditions of an alert, in the order in which they are listed."""
+    """The conditions of an alert, in the order in which failed conditions are listed."""
 
     ENABLED = "enabled"
     PLATE = "plate"
@@ -133,6 +133,6 @@ def _listed(plates: Iterable[str], tolerance: int) -> list[PlateMatcher]:
         try:
             matchers.append(listed_plate(entry, tolerance))
         except InvalidInputError:
-            # The API rejects such entries. An entry in an older record must not disable the rest.
+            # The API rejects such entries. If an older record has one, the rest must still match.
             continue
     return matchers

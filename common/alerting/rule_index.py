@@ -67,7 +67,7 @@ class RuleIndex:
         self._owners: dict[UUID, _OwnersRules] = {}
 
     def __len__(self) -> int:
-        """Return the number of rules, including disabled ones."""
+        """Return the number of enabled and disabled rules."""
         return len(self._rules)
 
     def get(self, alert_id: UUID) -> Rule | None:

@@ -60,7 +60,7 @@ def _minute(text: str) -> int:
     return minute
 
 
-# Cached, because thousands of rules evaluate the same time in a few time zones.
+# The result is cached, because thousands of rules evaluate the same time in a few zones.
 @lru_cache(maxsize=4096)
 def _local(zone: ZoneInfo, second: int) -> tuple[int, int]:
     """Return the weekday (0 is Monday) and the minute of the day of a Unix time in seconds."""

@@ -37,7 +37,7 @@ from common.errors import InvalidInputError
 
 log = structlog.get_logger()
 
-# Apprise logs URLs and responses.
+# Apprise logs URLs and responses, which can contain secrets.
 logging.getLogger("apprise").disabled = True
 
 _TARGET_LISTS: Final = ("targets", "topics", "channels", "devices", "groups")
@@ -132,7 +132,7 @@ def _exchanging(exchange: Exchange) -> Iterator[None]:
 def _opened(url: str) -> NotifyBase:
     """Return the plugin of an Apprise URL, which must have exactly one recipient.
 
-    If one of several recipients failed, a retry would notify the rest again.
+    If one of several recipients failed, a retry would notify the other recipients again.
     """
     service = SERVICES[service_scheme(url)]
     kind = _guarded(service)
@@ -146,8 +146,7 @@ def _opened(url: str) -> NotifyBase:
     except InvalidInputError:
         raise
     except Exception:
-        # With untrusted input, a third-party library raises various exceptions, which may
-        # repeat the URL.
+        # For untrusted input, the library raises various exceptions, which may repeat the URL.
         raise refused("is not a valid URL for this service") from None
     # Otherwise, the plugin sleeps between the requests of one message.
     plugin.request_rate_per_sec = 0

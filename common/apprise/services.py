@@ -19,7 +19,7 @@ MAX_APPRISE_URL_LENGTH: Final = 1024
 class ServicePlugin:
     """The Apprise module and class of a service.
 
-    ``needs_target``: the plugin would look for a recipient itself if the URL named none.
+    ``needs_target``: whether the plugin would choose a recipient if the URL named no recipient.
     """
 
     module: str

@@ -36,7 +36,7 @@ _DELIVERY_TIMEOUT_MS = 2**31 - 1
 producer permanently: if a broker is unavailable for longer than this time-out, nothing is ever
 sent again. This was measured with a broker that was killed for 30 s and frozen for 45 s. Without
 expiry, everything is sent once the broker recovers."""
-# With the default of 30 s, a client could wait that long after the broker has recovered.
+# With the default, a client could wait for 30 s after the broker has recovered.
 _RECONNECT_BACK_OFF_MAX_MS = 1_000
 _RETENTION_BYTES = "retention.bytes"
 SESSION_TIMEOUT_SECONDS = 10.0
@@ -63,7 +63,7 @@ class Replication:
         return {MIN_IN_SYNC: str(self.in_sync)}
 
     def not_made(self, topic: str) -> str:
-        """Return the error message if Kafka did not create a topic for lack of brokers."""
+        """Return the error message for a topic that Kafka did not create for lack of brokers."""
         return (
             f"Kafka did not create {topic} with {self.replicas} replicas because there are not "
             "enough brokers. Start more brokers or set PLATESTREAM_KAFKA_REPLICATION_FACTOR"
@@ -205,7 +205,7 @@ def create_topics(settings: KafkaSettings, topics: Sequence[Topic] = TOPICS) -> 
 def replication(settings: KafkaSettings, brokers: int) -> Replication:
     """Return the replication from the settings, by default one replica per broker, up to three.
 
-    If there are three replicas, one of them may be unavailable.
+    With three replicas, the topic remains writable while one replica is unavailable.
     """
     replicas = settings.kafka_replication_factor or min(_USUAL_REPLICAS, max(1, brokers))
     return Replication(replicas, 2 if replicas >= _USUAL_REPLICAS else 1)
@@ -239,7 +239,7 @@ def count_brokers(admin: KafkaAdminClient) -> int:
 def table_replication(settings: KafkaSettings, name: str) -> Replication | None:
     """Return the replication for the topic of a stage's table, or None if the topic exists.
 
-    ``name`` is the full name. Queries Kafka, so do not call it on an event loop.
+    ``name`` is the full name. The function queries Kafka, so do not call it on an event loop.
 
     Raises:
         MisconfiguredError: Kafka denied access.

@@ -21,7 +21,7 @@ log = structlog.get_logger()
 R = TypeVar("R", bound=Record)
 
 _BATCH_RECORDS = 5
-"""A list of a thousand plates takes 40 ms, and the loop must answer health checks in time."""
+"""Applying a list of a thousand plates takes 40 ms, and the loop must answer health checks."""
 
 Update: TypeAlias = tuple[UUID, R | None]
 """A key and its latest record, or None if the record was deleted."""
@@ -48,8 +48,8 @@ class KeyedRecord(Generic[R]):
 class LatestByKey(Generic[R]):
     """The latest record of each key, over several reads of a topic. No I/O.
 
-    During a read, a record may be older than the known record of the same key. So the last record
-    of each key is only reported at the end of the read.
+    During a read, a record may be older than the known record of the same key. Therefore the last
+    record of each key is only reported at the end of the read.
     """
 
     def __init__(self) -> None:
@@ -95,7 +95,7 @@ class LatestByKey(Generic[R]):
 class CompactedTopicReader(TopicTailer, Generic[R]):
     """Reads a topic from its start, and again after each restart of Kafka.
 
-    Only the changes are reported then, and an older record never replaces a key's newer record.
+    After a restart, only changes are reported. An older record never replaces a newer record.
     """
 
     def __init__(

@@ -26,7 +26,7 @@ from common.settings import KafkaSettings
 
 _CLIENT: Final = "partitions"
 _DEAD_LETTERS: Final = "-dead-letters"
-# Tables of pending work. All other tables store the past.
+# Tables of pending work. All other tables only store the results of completed work.
 _WORK: Final = (
     "-pending-deliveries-changelog",
     "-pending-images-changelog",
@@ -87,7 +87,7 @@ def topic_state(settings: KafkaSettings) -> TopicState:
 def recreate_topics(settings: KafkaSettings) -> None:
     """Delete all topics and groups of the service, and recreate the topics as configured.
 
-    Call it again after an interruption. Raises the same errors as :func:`partition_numbers`.
+    Call this again after an interruption. Raises the same errors as :func:`partition_numbers`.
 
     Raises:
         TransientError: topics were not deleted in time.
@@ -136,7 +136,7 @@ def _unread(
     partitions: Mapping[str, list[int]],
     offsets: Mapping[str, Mapping[TopicPartition, Any]],
 ) -> dict[str, int]:
-    """Return how many records of each topic some group has not processed (all if none were read).
+    """Return the number of records of each topic that at least one group has not processed.
 
     Dead letters and compacted topics, whose latest records are published again, do not count.
     """

@@ -24,7 +24,7 @@ from common.settings import KafkaSettings
 _CLIENT: Final = "stage-progress"
 _TIMEOUT_MS: Final = 5_000
 _REQUIRED: Final = ("recognition", "sink", "alerts", "webhooks")
-# A partition's oldest record has at most a few hundred kilobytes. Slower reads return no age.
+# A partition's oldest record has at most a few hundred kilobytes. A slower read gives no age.
 _LOOK_SECONDS: Final = 1.0
 _POLL_MS: Final = 100
 
@@ -34,8 +34,8 @@ class StageProgress:
     """The progress of a stage.
 
     ``workers``: number of processes that share the work. ``waiting``: unprocessed messages.
-    ``oldest_ms``: when the oldest of these was published (Unix ms, UTC); None if there are no
-    unprocessed messages, or if the time is unknown.
+    ``oldest_ms``: publication time of the oldest unprocessed message (Unix ms, UTC), or None if
+    there is no such message or the time is unknown.
     """
 
     name: str
@@ -77,7 +77,7 @@ def stage_progress(settings: KafkaSettings) -> tuple[StageProgress, ...]:
 def _done(
     settings: KafkaSettings, offsets: Mapping[TopicPartition, Any]
 ) -> dict[TopicPartition, int]:
-    """Return a group's offsets in the topics whose records are work."""
+    """Return a group's offsets in the topics that contain work for stages."""
     names = {
         topic_name(settings, topic)
         for topic in TOPICS

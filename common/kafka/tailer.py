@@ -32,7 +32,7 @@ _STOP_SECONDS = 5.0
 
 
 class TopicTailer(ABC):
-    """Reads a topic, across restarts of Kafka. Each connection starts where :meth:`seek` seeks.
+    """Reads a topic, across restarts of Kafka. :meth:`seek` sets each connection's start.
 
     ``seek``, ``handle_records`` and ``on_caught_up`` are called in the thread.
     """
@@ -59,7 +59,7 @@ class TopicTailer(ABC):
 
     @abstractmethod
     def on_caught_up(self) -> None:
-        """Called once all records that existed at the time of the connection are read."""
+        """Handle the moment at which all records that existed at the connection are read."""
 
     def start(self) -> None:
         """Start the thread."""

@@ -38,7 +38,7 @@ class AllowedMessage:
 
 
 class HourlyLimits:
-    """Limits messages per address and per account in a sliding hour. Only accepted ones count.
+    """Limits messages per address and per account in a sliding hour. Accepted messages count.
 
     Suppressed messages are counted per address, and the next message reports their number. Runs on
     one event loop.
@@ -47,7 +47,7 @@ class HourlyLimits:
     def __init__(
         self, *, per_address: int, per_owner: int, messages: str, clock: Callable[[], float]
     ) -> None:
-        """Each limit is a number of ``messages`` (their name) per hour; 0 means unlimited.
+        """Each limit is a number per hour; 0: unlimited. ``messages`` is the noun for sentences.
 
         ``clock`` must be monotonic, in seconds.
         """
@@ -70,7 +70,7 @@ class HourlyLimits:
                 return Denial(sentence, is_final=True)
             if self._in_flight[name] >= remaining:
                 sentence = (
-                    f"The {what} may have reached its limit of {messages}; some are being sent."
+                    f"The {what} may have reached its limit of {messages}; others are being sent."
                 )
                 return Denial(sentence, is_final=False)
         return None
@@ -92,7 +92,7 @@ class HourlyLimits:
             yield AllowedMessage(warning, accepted)
         finally:
             self._in_flight.subtract(names)
-            # Drop entries that have reached zero.
+            # Drop counts of zero.
             self._in_flight = +self._in_flight
 
     def _warning(self, names: tuple[_Name, ...], held_back: int) -> str | None:
@@ -115,7 +115,7 @@ class HourlyLimits:
         if not limit:
             return
         if len(self._accepted) > _NAMES_SWEPT_AT:
-            # A name whose quota is unused needs no entry.
+            # An address or account with an unused limit needs no entry.
             kept = self._accepted.items()
             self._accepted = {k: v for k, v in kept if v.remaining(now) < self._limits[k[0]]}
         if name not in self._accepted:

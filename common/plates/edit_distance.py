@@ -13,7 +13,8 @@ def edit_distance(pattern: str, text: str, limit: int | None = None) -> int:
     """Return the minimum number of edits that make ``text`` match ``pattern``.
 
     An edit inserts, deletes or replaces one character (code point). In the pattern, ``*`` matches
-    any characters at no cost, and ``?`` any one. Above ``limit``, any larger number is returned.
+    any characters at no cost, and ``?`` matches any one. Above ``limit``, any higher result is
+    possible.
 
     **Source:** V. I. Levenshtein, Binary codes capable of correcting deletions, insertions and
     reversals (1966); computed row by row after R. A. Wagner and M. J. Fischer (1974).
@@ -89,7 +90,7 @@ def within_edits(pattern: str, text: str, limit: int) -> bool:
 
 
 def _few_edits(one: str, other: str) -> int:
-    """Return the distance of two texts without wildcards, or 3 for any distance above 2.
+    """Return the distance between two texts without wildcards, or 3 for any distance above 2.
 
     Without common ends, both texts begin and end with an edit. If these are the only edits, the
     text in between is equal. This check takes a tenth of the time of the full table.

@@ -1,8 +1,9 @@
 """Indexes all plate lists, to find the lists that a plate matches.
 
 The cost grows with the plate's length and the number of matches, but hardly with the number of
-lists. Exact plates are in a hash table. Plates with a tolerance are indexed by pairs of pieces, one
-of which any plate within tolerance contains. Wildcards are indexed by a piece of matching plates.
+lists. Exact plates are in a hash table. Plates with a tolerance are indexed by pairs of pieces; any
+plate within tolerance contains a pair. Wildcards are indexed by a piece that matching plates
+contain.
 """
 
 from collections import Counter
@@ -35,7 +36,7 @@ class _MatcherTable(Generic[K]):
         # Most keys have one entry. A list for each key would take a third of the table.
         self._entries: dict[str, _MatcherEntry[K] | list[_MatcherEntry[K]]] = {}
         # Nearly all lookups find nothing. A set shows this with one memory access, while a
-        # dictionary that is two thirds full needs three or four.
+        # dictionary that is two thirds full needs three or four accesses.
         self._keys: set[str] = set()
 
     def __bool__(self) -> bool:
@@ -71,7 +72,7 @@ class _MatcherTable(Generic[K]):
 class _PairTable(_MatcherTable[K]):
     """Matchers that tolerate a number of edits, indexed by pairs of pieces.
 
-    Lookups only use the pairs for text lengths that are in the table.
+    Lookups only use the pairs for lengths of text that the table contains.
     """
 
     def __init__(self, edits: int) -> None:
@@ -123,7 +124,7 @@ class _GramTable(_MatcherTable[K]):
     def remove(self, key: str, entry: _MatcherEntry[K]) -> None:
         super().remove(key, entry)
         self._kinds.subtract(gram_kinds(key))
-        # Drop entries that have reached zero.
+        # Drop counts of zero.
         self._kinds = +self._kinds
 
     def holding(self, plate: str) -> Iterator[_MatcherEntry[K]]:

@@ -53,7 +53,7 @@ class PlateMatcher:
     def matches(self, plate: str) -> bool:
         """Return whether ``plate``, normalised, matches.
 
-        Takes time at most proportional to the product of both lengths, for any content.
+        The time is at most proportional to the product of both lengths, for any content.
         """
         match self.mode:
             case MatchMode.EXACT:

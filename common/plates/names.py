@@ -10,7 +10,7 @@ from common.plates.normalise import normalise_plate
 def plate_name(
     plate: str, entries: Iterable[str], names: Mapping[str, str], tolerance: int
 ) -> str | None:
-    """Return the name of the entry that is exactly this plate, else of the first that matches.
+    """Return the name of the entry equal to a plate, or otherwise of the first matching entry.
 
     Return None if no named entry matches. ``names`` is keyed by entry as written; ``tolerance`` is
     the same as in :func:`common.plates.matching.listed_plate`.

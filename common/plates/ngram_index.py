@@ -60,7 +60,7 @@ def pattern_grams(pattern: str) -> list[str]:
 
 
 def edited_grams(pattern: str, edits: int) -> tuple[str, ...]:
-    """Return keys, at least one of which any plate within ``edits`` of the pattern contains.
+    """Return keys such that any plate within ``edits`` of the pattern contains at least one key.
 
     One edit changes at most one of several separate pieces. There are no keys if the pattern has
     too few literals, so that any plate may match.
@@ -70,7 +70,7 @@ def edited_grams(pattern: str, edits: int) -> tuple[str, ...]:
 
 
 def _pieces(runs: list[str], count: int) -> list[str]:
-    """Cut runs of literals into ``count`` pieces as long as possible, or none if too short."""
+    """Return the ``count`` longest possible pieces of runs of literals, or none if too short."""
     if sum(map(len, runs)) < count:
         return []
     pieces = list(runs)

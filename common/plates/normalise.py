@@ -139,7 +139,7 @@ def list_entry(text: str) -> str:
     entry = typed_plate(text, wildcards=True)
     if not entry:
         raise InvalidInputError(
-            "must be letters and digits, * for any number, ? for exactly one", code="empty_plate"
+            "must be letters, digits, * (any characters) or ? (one character)", code="empty_plate"
         )
     if len(entry.replace("*", "")) > MAX_PLATE_LENGTH or len(entry) > _MAX_PATTERN:
         raise InvalidInputError(

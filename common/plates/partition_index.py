@@ -35,7 +35,7 @@ def text_pairs(text: str, edits: int) -> list[str]:
 
 
 def plate_pairs(plate: str, edits: int, lengths: Iterable[int]) -> Iterator[str]:
-    """Return all keys under which a text of these lengths near the plate can be indexed."""
+    """Return all keys under which a similar text of one of these lengths can be indexed."""
     for length in lengths:
         longer_by = len(plate) - length
         if abs(longer_by) <= edits:
@@ -88,6 +88,6 @@ def _moved(
 
 
 def _pieces(length: int, count: int) -> list[slice]:
-    """Cut a length into pieces that are as even as possible. Some are empty if it is short."""
+    """Cut a length into pieces that are as even as possible. A piece can be empty."""
     ends = [length * number // count for number in range(count + 1)]
     return [slice(*each) for each in zip(ends, ends[1:], strict=False)]

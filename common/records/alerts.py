@@ -15,7 +15,7 @@ from common.urls.streams import MASK
 
 
 class PlateMatchMode(StrEnum):
-    """Which plates an alert matches: any, those in its list, or those not in its list."""
+    """Which plates an alert matches: all plates, plates in its list, or plates not in its list."""
 
     ANY = "any"
     SPECIFIC = "specific"
@@ -197,9 +197,9 @@ class TriggerPhase(StrEnum):
     EARLY = "early"
     """Provisional: the alert triggered while the vehicle was still in view."""
     CONFIRMED = "confirmed"
-    """The alert triggered early, and the vehicle had that plate."""
+    """The alert triggered early, and the final plate is the same plate."""
     CORRECTED = "corrected"
-    """The alert triggered early, but the vehicle had another plate, which also matches."""
+    """The alert triggered early, but the final plate is another plate, which also matches."""
     WITHDRAWN = "withdrawn"
     """The alert triggered early, but does not match the final plate, or no plate was accepted."""
 
@@ -224,7 +224,7 @@ class ProvisionalKind(StrEnum):
 class ProvisionalRecognition(Record, frozen=True, kw_only=True):
     """Record on sightings (key = camera ID): a pass that has not ended, for early triggers.
 
-    ``recognition`` would be the result if the pass ended now. It has no images, but has its future
+    ``recognition`` would be the result if the pass ended now, without images, but with its future
     ID and the ``provisional_plates`` reported before. For a resolved pass, there is no recognition
     with that ID: ``final_recognition`` is the vehicle's published recognition under another ID, or
     None if no plate was accepted.
@@ -273,13 +273,13 @@ class AlertCandidate(Record, frozen=True, kw_only=True):
 class AlertTrigger(Record, frozen=True, kw_only=True):
     """Record on the alerts topic (key = alert ID): a recognition triggered an alert.
 
-    ``id`` is derived from both, so a replay gives the same ID. ``alert`` is the alert at the time
-    of evaluation, by reference. ``is_late``: when the recognition arrived, the vehicle had
+    ``id`` is derived from these two, so a replay gives the same ID. ``alert`` is the alert at the
+    time of evaluation, by reference. ``is_late``: when the recognition arrived, the vehicle had
     certainly left. ``decided_ms`` is Unix ms, UTC.
 
     If an alert triggers early, there are two records with the same ``id``: the first has phase
     early and a provisional ``recognition`` without images. The second record reports how the
-    trigger was resolved, and its ``early`` describes the first.
+    trigger was resolved, and its ``early`` describes the first record.
     """
 
     id: UUID
@@ -293,5 +293,5 @@ class AlertTrigger(Record, frozen=True, kw_only=True):
 
     @property
     def triggered_ms(self) -> int:
-        """Capture time (Unix ms, UTC) of the plate that triggered first. ``id`` begins with it."""
+        """Capture time (Unix ms, UTC) of the plate that triggered first; ``id`` begins with it."""
         return self.recognition.captured_ms if self.early is None else self.early.captured_ms

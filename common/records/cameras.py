@@ -11,8 +11,8 @@ class CameraConfig(Record, frozen=True, kw_only=True):
     """Record on config-cameras (compacted, key = camera ID; an empty value deletes the camera).
 
     ``stream_url_encrypted`` is decrypted by :class:`common.secrets.SecretBox`. ``revision``
-    increases with each change of the camera. ``timezone`` is an IANA name, or None for that of the
-    account. ``created_ms`` is Unix ms, UTC.
+    increases with each change of the camera. ``timezone`` is an IANA name, or None for the
+    account's time zone. ``created_ms`` is Unix ms, UTC.
     """
 
     camera_id: UUID

@@ -1,6 +1,6 @@
 """Encodes the records on the topics as JSON. Records are frozen and have a version.
 
-A reader only accepts the version it was built for. Any other raises
+A reader only accepts the version it was built for. Any other version raises
 :class:`~common.errors.UnknownRecordVersionError`, and a stage sends the message to its dead-letter
 topic. New optional fields do not change the version, because readers ignore unknown fields.
 """
@@ -44,7 +44,7 @@ _decoders: dict[type[Record], msgspec.json.Decoder[Record]] = {}
 
 
 def encode(record: Record) -> bytes:
-    """Return a record as sent to its topic (UTF-8 JSON)."""
+    """Return a record as UTF-8 JSON, the form on topics."""
     return _encoder.encode(record)
 
 

@@ -11,10 +11,10 @@ from common.records.codec import Record
 class CaptureCounts(msgspec.Struct, frozen=True, kw_only=True, array_like=True):
     """Counts of a camera's frames since the worker took it over, at ``since_ms`` (Unix ms).
 
-    Counts only increase, so the next record makes up for a lost one. ``still``: frames without
+    Counts only increase, so the next record makes up for a lost record. ``still``: frames without
     motion. ``failed``: frames that could not be encoded. ``slow``: frames not read in time.
-    ``unsent``: frames that are too large, or for which the buffer was full. ``sent``: passed to
-    Kafka.
+    ``unsent``: frames that are too large, or for which the buffer was full. ``sent``: frames passed
+    to Kafka.
     """
 
     since_ms: int
@@ -42,7 +42,7 @@ class FrameCounts(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
     """Counts of a camera's frames, plates and vehicles, by outcome; also columns and API fields.
 
     ``decoded`` to ``unsent`` are as in :class:`CaptureCounts`. Sent frames are ``lost`` (not
-    received by recognition: rejected by Kafka, or expired), ``stale`` (skipped among late ones),
+    received by recognition: rejected by Kafka, or expired), ``stale`` (late and skipped),
     ``surplus`` (beyond the account's share), ``refused`` (cannot be decoded) or ``read`` (analysed,
     or without anything new). ``found`` frames show a plate that was read or tracked. ``small`` to
     ``outside`` are plates without a reading (:class:`PlatesLeft`), ``readings`` are plates read.
@@ -76,10 +76,10 @@ COUNT_NAMES: Final = FrameCounts.__struct_fields__
 
 
 class CameraCounts(Record, frozen=True, kw_only=True):
-    """Record on camera-counts: one minute of a camera, in its time, starting at ``minute_ms``.
+    """Record on camera-counts: a camera's counts of one minute of capture time from ``minute_ms``.
 
     ``records`` is the number of counted records of the frames topic. Of two records for the same
-    minute, the record with more is the more complete.
+    minute, the record with the higher number is more complete.
     """
 
     camera_id: UUID

@@ -47,7 +47,7 @@ class UrlTarget(
 class EmailTarget(
     msgspec.Struct, frozen=True, kw_only=True, rename="camel", tag_field="type", tag="email"
 ):
-    """An email address of an alert's notifications, also encrypted."""
+    """An encrypted email address of an alert's notifications."""
 
     alert_id: UUID
     address_encrypted: str
@@ -56,7 +56,7 @@ class EmailTarget(
 class AppriseTarget(
     msgspec.Struct, frozen=True, kw_only=True, rename="camel", tag_field="type", tag="apprise"
 ):
-    """An Apprise URL of an alert's notifications, also encrypted."""
+    """An encrypted Apprise URL of an alert's notifications."""
 
     alert_id: UUID
     url_encrypted: str
@@ -80,8 +80,8 @@ class Delivery(Record, frozen=True, kw_only=True):
     """Record on the deliveries topic (key = ``endpoint``): one event for one endpoint.
 
     ``endpoint`` identifies the destination without revealing it: the webhook's ID, or a hash.
-    ``event_id`` is derived from the cause and ``id`` from event and endpoint, so a replay gives the
-    same IDs. Exactly one of ``recognition``, ``trigger`` and ``camera`` is set, depending on
+    ``event_id`` is derived from the cause, and ``id`` from event and endpoint, so a replay gives
+    the same IDs. Exactly one of ``recognition``, ``trigger`` and ``camera`` is set, depending on
     ``event``. ``occurred_ms`` (capture time) orders the deliveries of an endpoint; ``created_ms``
     is when the event was created. ``requested_ms`` distinguishes redeliveries requested by clients.
     ``trace`` is the ``traceparent`` that even late attempts continue, if traced. Times are Unix ms,
@@ -111,7 +111,7 @@ class Delivery(Record, frozen=True, kw_only=True):
         return None if self.recognition is None else self.recognition.id
 
     def again(self, cause: DeliveryCause, requested_ms: int) -> "Delivery":
-        """Return a copy to send again (Unix ms, UTC), with the same IDs. Replays have no trace."""
+        """Return a copy to send again, with the same IDs. ``requested_ms`` is in Unix ms, UTC."""
         trace = UNSET if cause is DeliveryCause.REPLAY else self.trace
         return msgspec.structs.replace(self, cause=cause, requested_ms=requested_ms, trace=trace)
 
@@ -211,7 +211,7 @@ def recognition_event_id(recognition_id: UUID, captured_ms: int) -> UUID:
 def trigger_event_ids(trigger_id: UUID, triggered_ms: int, captured_ms: int) -> frozenset[UUID]:
     """Return the IDs of all events that a trigger can cause.
 
-    ``triggered_ms`` is the trigger's time, ``captured_ms`` the recognition's (Unix ms, UTC).
+    ``triggered_ms`` is the trigger's time, and ``captured_ms`` the capture time (Unix ms, UTC).
     """
     return frozenset(
         event_id(_occurred_ms(name, triggered_ms, captured_ms), name, str(trigger_id))
@@ -257,7 +257,7 @@ def trigger_event(phase: TriggerPhase) -> EventName:
 
 
 def trigger_occurred_ms(trigger: AlertTrigger, event: EventName) -> int:
-    """Return the time (Unix ms, UTC) with which the ID of a trigger's event begins."""
+    """Return the time (Unix ms, UTC) at the beginning of the ID of a trigger's event."""
     return _occurred_ms(event, trigger.triggered_ms, trigger.recognition.captured_ms)
 
 

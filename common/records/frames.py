@@ -19,7 +19,7 @@ class FrameKind(StrEnum):
     END = "end"
     """A record without a frame: the camera was deleted or disabled, so its passes end."""
     GAP_END = "gap_end"
-    """Only on readings, and without a camera: the records of a gap were read or have expired."""
+    """A record without a camera, only on readings: the records of a gap were read or expired."""
 
 
 class Box(msgspec.Struct, frozen=True, kw_only=True):
@@ -53,7 +53,7 @@ class Zone(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class FrameMeta(Record, frozen=True, kw_only=True):
-    """Sent in the header ``FRAME_META_HEADER`` of each record on the frames topic.
+    """Metadata in the header ``FRAME_META_HEADER`` of each record on the frames topic.
 
     The record's value is one JPEG (``kind`` frame) or empty. ``captured_ms`` is Unix time in ms,
     UTC, and never decreases for one camera and one ingest worker. ``deleted``: the camera was
@@ -79,7 +79,7 @@ FRAME_META_HEADER = "platestream-frame"
 
 
 class FrameReference(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
-    """The position of a frame's JPEG on the frames topic (until it expires)."""
+    """The position of a frame's JPEG on the frames topic, where the JPEG expires."""
 
     partition: int
     offset: int
@@ -89,7 +89,7 @@ class FrameGap(msgspec.Struct, frozen=True, kw_only=True, array_like=True):
     """Records of a partition that were too old when they were due, and are read late.
 
     The gap consists of the offsets from ``begin`` up to but excluding ``end``. Its records were
-    written before ``end_ms`` (Unix ms, UTC), and records that are read in time after that.
+    written before ``end_ms`` (Unix ms, UTC). Later records are read in time.
     """
 
     begin: int
@@ -107,7 +107,7 @@ class FrameGap(msgspec.Struct, frozen=True, kw_only=True, array_like=True):
 class OpenGap(Record, frozen=True, kw_only=True):
     """A gap that is not completely read. ``next_offset`` is the next record to read.
 
-    ``next_ms`` (Unix ms, UTC) is when that record was written, or earlier.
+    ``next_ms`` (Unix ms, UTC) is not later than the time at which that record was written.
     """
 
     partition: int

@@ -48,7 +48,7 @@ def recognition_id(first_seen_ms: int, camera_id: UUID, track: str) -> UUID:
 
 
 def may_be_captured(recognition: UUID, captured_ms: int) -> bool:
-    """Return whether a recognition with this ID can have been captured then (Unix ms, UTC).
+    """Return whether a recognition with this ID can have this capture time (Unix ms, UTC).
 
     The frame whose reading won belongs to the pass, which is not longer than :data:`MAX_PASS_MS`.
     """

@@ -22,7 +22,7 @@ SNAPSHOT_FOLDER = "snapshots/"
 
 @lru_cache(maxsize=1024)
 def _day_path(day: int) -> str:
-    """Return the path of a day, counted from 1970. Cached, because lists repeat a few days."""
+    """Return the path of a day, counted from 1970. Cached, because lists repeat the same days."""
     return datetime.fromtimestamp(day * _DAY_MS / 1000, tz=UTC).strftime("%Y/%m/%d")
 
 
@@ -62,7 +62,7 @@ def snapshot_key(owner_id: UUID, camera_id: UUID) -> str:
 
 
 def camera_of_snapshot(key: str) -> UUID | None:
-    """Return the camera whose snapshot has this key, or None if it is not a snapshot's key."""
+    """Return the camera whose snapshot has this key, or None for any other key."""
     name, _, extension = key.rpartition("/")[2].partition(".")
     try:
         return UUID(name) if extension == "jpg" else None

@@ -47,7 +47,8 @@ class Payload(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
 class RegionPayload(Payload, frozen=True, kw_only=True):
     """Country of a plate: its ISO 3166-1 code, or the name given by a third-party model.
 
-    ``confidence`` is 0 to 1, absent if only the order of letters and digits indicates the country.
+    ``confidence`` is 0 to 1, or absent if only the order of letters and digits indicates the
+    country.
     """
 
     code: str
@@ -100,8 +101,8 @@ AlertPayload = msgspec.defstruct(
 )
 """An alert at the time of its trigger, created from the record's public fields.
 
-It contains neither the alert's trigger count nor ``notifications``, because a receiver must not
-learn the addresses of other receivers.
+The alert's trigger count and ``notifications`` are omitted. A receiver must not learn the addresses
+of other receivers.
 """
 
 
@@ -303,7 +304,7 @@ def _alert_payload(trigger: AlertTrigger) -> msgspec.Struct:
 
 
 def camera_event_data(event: CameraEvent, box: SecretBox | None) -> CameraEventData:
-    """Return the data of camera.online and camera.offline. Without ``box``, omit the URL.
+    """Return the data of camera.online and camera.offline. Without ``box``, the URL is omitted.
 
     Raises:
         MisconfiguredError: the camera's stream URL was encrypted with a different key.

@@ -128,23 +128,23 @@ class PlateReading(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
 
 
 class FollowedPlate(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
-    """A plate that was found where a track expects it, and that was not read again."""
+    """A plate that was found at a track's expected position, and was not read again."""
 
     track: str
     box: Box
 
 
 class FrameReadings(Record, frozen=True, kw_only=True):
-    """Record on the readings topic: one per record of the frames topic, in the same order if fresh.
+    """Record on the readings topic: one per record on the frames topic, in order unless late.
 
-    ``stale`` frames were skipped among late ones, or because the account exceeded its share
+    ``stale`` frames were skipped because they were late, or because the account exceeded its share
     (``over_share``). ``deleted``, ``still`` and ``counts`` are copied from the record on the frames
     topic. ``view`` describes the frame in a few numbers (see :func:`recognition.scene.scene_view`),
-    empty if it was not analysed. ``refused`` frames cannot be decoded. ``plates_left`` have no
-    reading. ``followed`` plates are known from earlier frames. ``late`` frames belong to the first
-    of ``gaps``; the rest of ``gaps`` are later. For all other frames, ``gaps`` are the open gaps
-    before the frame. ``trace`` is the message's ``traceparent``, if traced, and not part of the
-    record.
+    and is empty if the frame was not analysed. ``refused`` frames cannot be decoded.
+    ``plates_left`` have no reading. ``followed`` plates are known from earlier frames. ``late``
+    frames belong to the first of ``gaps``; the rest of ``gaps`` are later. For all other frames,
+    ``gaps`` are the open gaps before the frame. ``trace`` is the message's ``traceparent``, if
+    traced, and not part of the record.
     """
 
     kind: FrameKind
@@ -173,7 +173,7 @@ class FrameReadings(Record, frozen=True, kw_only=True):
 def alternatives_of(
     plate: str, positions: Iterable[Iterable[tuple[str, float]]]
 ) -> tuple[CharacterAlternative, ...]:
-    """Return the alternative characters of a plate, by position, the most likely first.
+    """Return the alternative characters of a plate by position, the most likely characters first.
 
     ``positions`` are the possible characters, including the plate's, with probabilities (0 to 1).
     """

@@ -72,8 +72,8 @@ FRAMES = Topic(
     producer="ingest",
     record=FrameMeta,
     key="camera id",
-    # 1080p JPEG: 150-350 kB. Limited by bytes so that a burst of cameras cannot fill a disk, in
-    # small segments because Kafka only deletes whole closed segments.
+    # A 1080p JPEG has 150-350 kB. The limit in bytes stops a burst from filling the disk. Segments
+    # are small, because Kafka only deletes whole closed segments.
     retention_ms=15 * _MINUTE_MS,
     retention_bytes=2048 * _MIB,
     segment_bytes=32 * _MIB,
@@ -93,12 +93,12 @@ RECOGNITIONS = Topic(
     producer="streams/recognition",
     record=Recognition,
     # The API publishes stored image calls through its outbox.
-    key="camera id; of an image call, the owner's id",
+    key="camera id, or the owner's id for an image call",
 )
 LOST_IMAGES = Topic(
     name="lost-images",
     producer="streams/recognition",
-    # As published, without the keys of images that S3 never received.
+    # Recognitions as published, but without the keys of images that S3 never received.
     record=Recognition,
     key="camera id",
 )
@@ -107,7 +107,7 @@ OUTCOMES = Topic(
     producer="streams/recognition",
     record=PassOutcome,
     # The API publishes outcomes of image calls through its outbox.
-    key="camera id; of an image call, the owner's id",
+    key="camera id, or the owner's id for an image call",
 )
 CAMERA_COUNTS = Topic(
     name="camera-counts",
@@ -151,9 +151,9 @@ DELIVERIES = Topic(
     producer="streams/webhooks",
     record=Delivery,
     # The API publishes client requests (tests, replays, redeliveries) through its outbox.
-    key="endpoint: the webhook's id, or a hash of where an alert notifies",
+    key="endpoint: the webhook's id, or a hash of an alert's destination",
     retention_bytes=1024 * _MIB,
-    # Deliveries of one event contain the same recognition; compressed, they take a seventh.
+    # Compression reduces deliveries of one event, which share a recognition, to a seventh.
     compression="gzip",
 )
 ATTEMPTS = Topic(
@@ -173,7 +173,7 @@ READING_DEAD_LETTERS = Topic(
     key="camera id",
     retention_ms=14 * _DAY_MS,
     # The dead letter of an unreadable frame contains the whole frame as base64: 0.4 MB. A camera
-    # that sends nothing else fills 50 GB per day. This stores the last 300 letters per partition.
+    # that sends nothing else fills 50 GB per day. The limit retains 300 dead letters per partition.
     retention_bytes=128 * _MIB,
     segment_bytes=16 * _MIB,
 )

@@ -31,7 +31,7 @@ Headers = Mapping[str, bytes]
 
 
 class IncomingMessage(Protocol):
-    """The part of a received message that is used here, from any client library."""
+    """The parts of a received message that this module uses, from any client library."""
 
     @property
     def topic(self) -> str:
@@ -75,21 +75,21 @@ def message_trace(message: IncomingMessage) -> TraceContext | None:
 
 
 def send_span(topic: str, parent: TraceContext | None) -> Span | None:
-    """Start a sent message's span, or return None. End the span once Kafka has the message."""
+    """Start the span of a message, if it has a trace. End the span once Kafka has the message."""
     if parent is None:
         return None
     return start_span(f"send {topic}", SpanKind.PRODUCER, parent, about_topic("send", topic))
 
 
 def sending(topic: str) -> AbstractContextManager[Span | None]:
-    """Return a block that sends one message in the caller's trace, if any."""
+    """Return a context manager for sending one message in the caller's trace, if any."""
     if current_trace() is None:
         return nullcontext()
     return traced(f"send {topic}", SpanKind.PRODUCER, about_topic("send", topic))
 
 
 def processing(message: IncomingMessage, group: str) -> AbstractContextManager[Span | None]:
-    """Return a block that processes one message in its trace, if any."""
+    """Return a context manager for processing one message in the message's trace, if any."""
     trace = message_trace(message)
     if trace is None:
         return nullcontext()
@@ -100,9 +100,9 @@ def processing(message: IncomingMessage, group: str) -> AbstractContextManager[S
 def processing_all(
     messages: Iterable[tuple[IncomingMessage, UUID | None]], group: str
 ) -> AbstractContextManager[None]:
-    """Return a block that processes messages together, each with the ID of its subject.
+    """Return a context manager for processing messages, each given with its subject's ID.
 
-    Each message has a span in its own trace. In the block, :func:`trace_about` finds the trace to
+    Each message has a span in its own trace. Within it, :func:`trace_about` returns the trace to
     continue by that ID. Work for all messages is in the first trace, with links to all other traces
     (:func:`other_traces`).
     """
@@ -142,7 +142,7 @@ def _processing_all(
 
 
 def trace_about(subject: UUID | None) -> TraceContext | None:
-    """Return the trace of the message about an ID, in a block of :func:`processing_all`."""
+    """Return the trace of the message about an ID. Call this within :func:`processing_all`."""
     return None if subject is None else _batch.get().about.get(subject)
 
 
@@ -153,7 +153,7 @@ def other_traces() -> list[TraceContext]:
 
 
 def query_span(system: str, operation: str, table: str = "") -> AbstractContextManager[Span | None]:
-    """Return a block that queries a database, in the caller's trace, if any.
+    """Return a context manager for a database query in the caller's trace, if any.
 
     ``operation`` is a command (``INSERT``, with its table) or the name of one of our statements.
     Work for several messages is linked to all their traces.

@@ -63,7 +63,7 @@ class _Exporter(OTLPSpanExporter):
         """Send spans. Spans that cannot be sent are lost. Never raises."""
         try:
             result = super().export(spans)
-        # The outermost level of the exporter's thread, which would print the exception.
+        # This is the outermost level of the thread, which would only print the exception.
         except Exception as error:
             log.debug("trace_exporter_error", error=type(error).__name__)
             result = SpanExportResult.FAILURE
@@ -73,7 +73,7 @@ class _Exporter(OTLPSpanExporter):
             log.info("trace_export_recovered")
         elif not is_sent and not self._is_away:
             log.warning(
-                "trace_export_failed", reason="PLATESTREAM_TRACES_ENDPOINT accepts no spans"
+                "trace_export_failed", reason="PLATESTREAM_TRACES_ENDPOINT does not accept spans"
             )
         self._is_away = not is_sent
         return result

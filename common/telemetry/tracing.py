@@ -1,7 +1,7 @@
 """Traces the work of a process for one frame or one request, as OpenTelemetry spans.
 
 A trace starts with a camera's frame or with a request to the API, where the sampling decision is
-made. An unsampled trace is not propagated, so it costs nothing further on. Another process
+made. An unsampled trace is not propagated, so it costs nothing in other processes. Another process
 continues a trace by its ``traceparent`` (see :mod:`common.telemetry.messaging`). Without
 :func:`use_tracer`, no spans are created and the SDK is not imported.
 
@@ -49,7 +49,7 @@ _GIVEN_A_SECOND: Final = 10
 
 @dataclass(frozen=True, slots=True)
 class TraceContext:
-    """A sampled span to be continued elsewhere: hexadecimal IDs of 32 and 16 digits."""
+    """A sampled span for another process to continue: hexadecimal IDs of 32 and 16 digits."""
 
     trace_id: str
     span_id: str
@@ -70,7 +70,7 @@ class _Tracing:
     given_second: int = 0
 
     def takes_given(self) -> bool:
-        """Count a client's trace; return whether it can still be continued in this second."""
+        """Count a client's trace; return whether the limit per second allows it to be continued."""
         second = int(time.monotonic())
         if second != self.given_second:
             self.given, self.given_second = 0, second
@@ -93,7 +93,7 @@ def is_tracing() -> bool:
 
 
 def parse_traceparent(value: object) -> TraceContext | None:
-    """Return the span in a header, or None if it is not sampled or the header is invalid.
+    """Return the span in a header, or None if the header is invalid or the span is not sampled.
 
     **Source:** W3C Trace Context, section 3.2 (version 00; all-zero IDs are invalid).
     """
@@ -122,7 +122,7 @@ def begin_trace(
     """Start a trace, or return None if it is not sampled. The caller ends the returned span.
 
     ``start_ms`` (Unix ms, UTC) is the trace's start, by default now. ``given`` is a client's
-    ``traceparent``. If sampled, it is continued, for at most ten requests per second.
+    ``traceparent``. A sampled one is continued, for at most ten requests per second.
     """
     tracing = _tracing
     if tracing is None:
@@ -177,9 +177,9 @@ def traced(
     parent: TraceContext | None = None,
     links: Sequence[TraceContext] = (),
 ) -> AbstractContextManager[Span | None]:
-    """Return a block that is a span in ``parent``'s trace, or otherwise in the caller's trace.
+    """Return a context manager for a span in the trace of ``parent`` or of the caller.
 
-    The block gets the span, or None without a trace. An exception marks the span as failed.
+    It yields the span, or None without a trace. An exception marks the span as failed.
     """
     span = start_span(name, kind, parent or current_trace(), attributes, links)
     return nullcontext() if span is None else within(span)
@@ -187,7 +187,7 @@ def traced(
 
 @contextmanager
 def within(span: Span) -> Iterator[Span]:
-    """Run a block in a span and end the span; log lines in the block have the span's IDs."""
+    """Run a block in a span and end the span. Log lines in the block contain the span's IDs."""
     try:
         with activated(span):
             yield span
@@ -199,7 +199,7 @@ def within(span: Span) -> Iterator[Span]:
 
 
 def activated(span: Span | None) -> AbstractContextManager[Span]:
-    """Return a block in a span, or outside of all spans. The block does not end the span."""
+    """Return a context manager that activates a span, or no span, and does not end the span."""
     return use_span(
         INVALID_SPAN if span is None else span,
         record_exception=False,
@@ -208,7 +208,7 @@ def activated(span: Span | None) -> AbstractContextManager[Span]:
 
 
 def outside_traces() -> AbstractContextManager[Span | None]:
-    """Return a block outside of all traces."""
+    """Return a context manager for work outside of all traces."""
     return nullcontext() if current_trace() is None else activated(None)
 
 

@@ -151,7 +151,7 @@ def outbound_endpoint(text: str) -> tuple[OutboundScheme, str, int]:
     """Return the scheme, host and port of a URL.
 
     Raises:
-        InvalidInputError: the URL is rejected as in :func:`parse_outbound_url`, except for hosts.
+        InvalidInputError: the URL is invalid for a reason other than its host.
     """
     parts = _split(text)
     scheme = _scheme(parts.scheme)
@@ -195,8 +195,8 @@ def _letters(text: str) -> str:
 def check_outbound_address(address: IpAddress, rules: OutboundRules) -> None:
     """Reject an IP address outside the public internet, unless ``rules`` allow its network.
 
-    Must be called for every address before connecting, even if the name was checked before: a name
-    can resolve to another address the next time.
+    Call this for every address before connecting, even if the name was checked before, because a
+    name can resolve to another address the next time.
 
     Raises:
         InvalidInputError: the address is not allowed (code ``outbound_url_address``).

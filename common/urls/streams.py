@@ -23,7 +23,7 @@ from common.urls.outbound import FORBIDDEN_CHARACTERS, METADATA_NAMES
 MAX_STREAM_URL_LENGTH: Final = 2048
 
 MASK: Final = "***"
-"""Replaces a secret wherever it is not shown."""
+"""The text that is shown instead of a secret."""
 
 
 class StreamScheme(StrEnum):
@@ -114,7 +114,7 @@ def parse_stream_url(text: str, rules: StreamUrlRules) -> StreamUrl:
     Raises:
         InvalidInputError: the URL is rejected, with code ``stream_url_malformed``,
             ``stream_url_scheme`` (the protocol is not allowed) or ``stream_url_address`` (the host
-            is not allowed for cameras, in general or here). The message never repeats the URL.
+            is not allowed for cameras). The message never repeats the URL.
     """
     parts = _split(text)
     scheme = _scheme(parts.scheme, rules)

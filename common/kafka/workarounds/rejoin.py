@@ -15,8 +15,8 @@ class RejoinPatch:
 
     - If the reason was that the elected leader learnt of the partitions, which happens to every
       worker that starts alone, the reason disappears with the assignment. If the response took
-      longer than the poll, the worker silently lost its membership: without heartbeats, others got
-      its cameras, while the worker continued to capture them. So the reason is retained.
+      longer than the poll, the worker silently lost its membership: without heartbeats, other
+      workers got its cameras, but it still captured them. So the reason is retained.
     - If the join finished between two polls, the coordinator joined once more, which restarts the
       rebalance of the whole group at the pace of its heartbeats (observed on an idle machine: 3 of
       24 workers got their cameras one to three heartbeats later). So the result is retained.
@@ -25,7 +25,7 @@ class RejoinPatch:
     def __init__(
         self, coordinator: Any, valid_seconds: float, clock: Callable[[], float] = time.monotonic
     ) -> None:
-        """Replaces the coordinator's join method.
+        """Replace the coordinator's join method.
 
         An assignment is used for ``valid_seconds``, less than the session timeout, because no
         heartbeat is sent until it is applied. ``clock`` must be monotonic, in seconds.
