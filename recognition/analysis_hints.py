@@ -1,6 +1,6 @@
 """Describes the plates that are expected in an image. Boxes are in pixels of the image.
 
-The worker pool also imports this module, which therefore must not import numpy.
+The worker pool also imports this module, so the module must not import numpy.
 """
 
 from dataclasses import dataclass
@@ -25,7 +25,7 @@ NOTHING_KNOWN: Final = AnalysisHints()
 
 @dataclass(frozen=True)
 class KnownPlate:
-    """A found plate that the hints expect as ``known[index]``."""
+    """A plate found at the position ``known[index]`` of the hints."""
 
     index: int
     box: Box

@@ -31,7 +31,7 @@ _PLATE_TYPES = (TWO_ROW, "motorcycle")
 READING_THRESHOLD = 0.3
 """Minimum confidence of a reading. Tracking later decides which readings become recognitions."""
 MIN_CHARACTERS = 2
-"""Minimum length of a reading that can be a plate."""
+"""Minimum number of characters of a reading that can be a plate."""
 
 _BLANK: BgrImage = np.zeros((640, 1280, 3), np.uint8)
 
@@ -87,7 +87,7 @@ class Recognizer:
     ) -> list[FoundPlates]:
         """Return the readings of each image (:meth:`recognize`), and the plates without a reading.
 
-        ``hints`` are the expected plates of each image. If None, all plates are read.
+        ``hints`` are the expected plates of each image. Without hints, all plates are read.
 
         Raises:
             InvalidInputError: an image is not H×W×3, H×W or H×W×4 uint8.
@@ -107,7 +107,7 @@ class Recognizer:
         ]
 
     def detect_and_read(self, image: BgrImage) -> list[PlateReading]:
-        """Return all readings of the image, even if :meth:`is_plate` is False."""
+        """Return all readings of the image, even those that :meth:`is_plate` rejects."""
         plates, _ = self._detect_unknown([image], [NOTHING_KNOWN])
         return self._readings(plates)[0]
 
@@ -137,7 +137,7 @@ class Recognizer:
     def _readings(self, plates: list[list[Plate]]) -> list[list[PlateReading]]:
         """Read the plates of all images together. Return each image's readings, one per plate."""
         texts = iter(self._reader.read_all([*chain.from_iterable(plates)]))
-        # Each image takes one text per plate.
+        # Each image takes one text per plate from the iterator.
         return [
             self._best([self._reading(*one) for one in zip(of_image, texts, strict=False)])
             for of_image in plates
@@ -181,7 +181,7 @@ class Recognizer:
         return PlateFeatures(found.score, share, text.text, text.min_probability)
 
     def _plate_type(self, image: BgrImage, found: Detection, degrees: float) -> str:
-        """Return the detector's class if its classes are plate types, otherwise count the rows."""
+        """Return the detector's class if classes are plate types; otherwise count the rows."""
         if self._has_type_classes:
             return found.kind if found.kind in _PLATE_TYPES else "car"
         return TWO_ROW if self._rows.has_two_rows(image, found, degrees) else "car"

@@ -22,10 +22,10 @@ _WHITE = (255, 255, 255)
 _MAX_CAMERA_BITS = 14
 
 _MAX_SCANS = 100
-"""Progressive files have about ten scans. Decoding a 9 Mpx scan of only 23 bytes takes 5 ms."""
+"""Progressive files have about ten scans. A 9 Mpx scan of only 23 bytes takes 5 ms to decode."""
 
 _MARKER = re.compile(rb"\xff[^\x00\xff\xd0-\xd7]")
-"""Matches no compressed data, in which only a zero or a restart marker follows 0xFF."""
+"""Compressed data does not match: there, only a zero or a restart marker follows 0xFF."""
 
 _END_OF_IMAGE, _START_OF_SCAN = 0xD9, 0xDA
 _WITHOUT_LENGTH = (0x01, 0xD8)
@@ -171,7 +171,7 @@ def _turned(image: BgrImage, header: Image.Image) -> BgrImage:
     try:
         orientation = header.getexif().get(ExifTags.Base.Orientation)
     except (OSError, SyntaxError, ValueError, KeyError, struct.error):
-        return image  # ignore unreadable EXIF data
+        return image  # Ignore unreadable EXIF data.
     turn = _UPRIGHT.get(orientation or 0)
     return image if turn is None else np.asarray(turn(image), np.uint8)
 

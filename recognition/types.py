@@ -66,7 +66,7 @@ class Character:
 class CropText:
     """The text of a plate. ``region`` is None if the model names no region.
 
-    ``region_confidence`` is the region's probability (0 to 1), or None if the text's format
+    ``region_confidence`` is the region's probability (0 to 1), or None if the format of the text
     determined the region. ``fused``: the text was fused with the CTC reader's text, so that the
     probabilities have a different calibration. ``degrees`` is the plate's clockwise tilt, if the
     crop had to be rotated upright.

@@ -1,11 +1,11 @@
 """Detects close-ups of plates by shrinking images. The detector was trained on plates of cars.
 
-If a plate fills a third of the image or more, the detector finds only a part of it, or nothing. In
-an image shrunk to 160 px (and to 96 px for a possible close-up), the plate has a usual size. A
-box's score does not show whether the box contains the whole plate, so several boxes of a plate are
-returned, and the engine chooses between them by text. This takes 3.7 ms, in addition to 18.5 ms for
-the first pass (1080p), and is needed for one image in ten, in which the first pass finds no plate
-of usual size with certainty (tools/training/HISTORY.md).
+If a plate fills a third of the image or more, the detector finds only a part of the plate or
+nothing. In an image shrunk to 160 px (and to 96 px for a possible close-up), the plate has a usual
+size. A box's score does not show whether the box contains the whole plate, so several boxes of a
+plate are returned, and the engine chooses between them by text. This takes 3.7 ms, in addition to
+18.5 ms for the first pass (1080p), and is needed for one image in ten, in which the first pass
+finds no plate of usual size with certainty (tools/training/HISTORY.md).
 """
 
 from collections.abc import Sequence
@@ -26,7 +26,7 @@ _MAX_USUAL_SHARE = 0.25
 """Maximum width of plates on which the detector was trained, as a fraction of the image's width."""
 
 _MAX_SMALL_SIDE_PX, _MIN_FLAT_ASPECT = 512, 2.2
-"""Images whose sides are at most this long, or that are as flat as a plate, may be close-ups."""
+"""Images with sides of at most this length, or as flat as a plate, may be close-ups."""
 
 _CERTAIN_SCORE = 0.5
 SAME_PLATE_OVERLAP = 0.6
@@ -38,7 +38,7 @@ _MIN_RELATIVE_SCORE = 0.3
 
 
 class PlateDetector(Protocol):
-    """A detector, or a wrapper that runs a detector in several passes."""
+    """A detector, or a wrapper that calls a detector in several passes."""
 
     def detect_all(
         self, images: list[BgrImage], hints: Sequence[AnalysisHints] | None = None
@@ -83,7 +83,7 @@ class CloseUpDetector:
     def _search_shrunk(
         self, image: BgrImage, largest_px: int, usual: list[Detection]
     ) -> list[Detection]:
-        """Return the large plates in the image, found after shrinking it to ``largest_px``."""
+        """Return the large plates found in the image when shrunk to ``largest_px``."""
         stride = self._detector.stride
         far = self._detector.search(
             image, self._detector.threshold, largest_px=-(-largest_px // stride) * stride
@@ -96,9 +96,8 @@ def _is_wide(found: Detection, image: BgrImage) -> bool:
 
 
 def _refine_edges(far: Detection, usual: list[Detection]) -> Detection:
-    """Return the detection with the more precise box of the first pass, if there is such a box.
-
-    Only for plates of usual size: the first pass finds only a part of a larger plate.
+    """Return the detection, with the more precise box of the first pass if there is one. ``usual``
+    are plates of usual size, because the first pass finds only a part of a larger plate.
     """
     same = max(usual, key=lambda one: iou(one.box, far.box), default=far)
     if iou(same.box, far.box) < _SAME_BOX_IOU:
@@ -107,7 +106,7 @@ def _refine_edges(far: Detection, usual: list[Detection]) -> Detection:
 
 
 def deduplicate_detections(found: list[Detection]) -> list[Detection]:
-    """Return the detections, best first. Omit any that is mostly inside or around a better one.
+    """Return the detections, best first, without those mostly inside or around a better one.
 
     The first pass detects parts of a large plate, which overlap the whole plate too little for the
     usual suppression.

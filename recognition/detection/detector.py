@@ -21,17 +21,17 @@ USUAL_IMAGE_PX = (1920, 1080)
 """Frame size of most cameras. Images with the same input size as this frame are faster."""
 
 Scores = npt.NDArray[np.float64]
-"""N values from 0 to 1."""
+"""Array of N values from 0 to 1."""
 
 MIN_PLATE_PX = (16, 6)
-"""Minimum width and height of a searched image. The smallest readable plates are 7 px high, or
-24 px wide with two rows."""
+"""Minimum width and height of a searched image. The smallest readable plates are 7 px high with one
+row, or 24 px wide with two rows."""
 
 _SAME_PLATE_IOU = 0.5
 _SAME_PLATE_SCORE = 0.5
 """Minimum score of a box that counts in the mean box, relative to the best box's score."""
 MAX_PLATES = 50
-"""Maximum number of plates in an image, best first. Protects against unusual images."""
+"""Maximum number of plates in an image, as a protection against unusual images."""
 
 
 class Detector:
@@ -49,7 +49,7 @@ class Detector:
         self.plate_probability_card = card.plate_chance
         self.classes = card.output.classes
         self.stride = card.input.stride
-        """Number of pixels of which the sides of the model's input are multiples."""
+        """The sides of the model's input are multiples of this number of pixels."""
         self._sizing = InputSizing(card.input, settings)
         self._on_cpu = settings.runs_on_cpu
         self.takes_any_size = self._sizing.takes_any_size
@@ -78,7 +78,7 @@ class Detector:
     def detect_all(
         self, images: list[BgrImage], hints: Sequence[AnalysisHints] | None = None
     ) -> list[list[Detection]]:
-        """Return the plates in each image, including known plates, best first, in image pixels."""
+        """Return the plates in each image, including known plates. Best first, in image pixels."""
         return self.search_all(images, self.threshold)
 
     def search(
@@ -92,9 +92,9 @@ class Detector:
         """Return detections scoring at least ``threshold`` (0 to 1), best first, in image pixels.
 
         The image is scaled to ``input_px``, by default to the size in the card or the settings.
-        ``input_px`` (width, height) must be multiples of the model's stride, and requires a model
-        with a variable size. ``largest_px`` (a multiple of the stride) limits the image's sides. If
-        the model's size is fixed, the image gets a grey border.
+        ``input_px`` (width, height) must contain multiples of the model's stride, and requires a
+        model with a variable size. ``largest_px`` (a multiple of the stride) limits the image's
+        sides. If the model's size is fixed, the image gets a grey border.
         """
         return self.search_all([image], threshold, input_px=input_px, largest_px=largest_px)[0]
 
@@ -106,7 +106,7 @@ class Detector:
         input_px: tuple[int, int] | None = None,
         largest_px: int | None = None,
     ) -> list[list[Detection]]:
-        """Return the detections in each image (:meth:`search`). GPUs use one batch if possible.
+        """Return the detections in each image (:meth:`search`). A GPU uses one batch if possible.
 
         An image smaller than :data:`MIN_PLATE_PX` has no detections.
         """

@@ -17,8 +17,8 @@ _MIN_SCORE = 0.3
 """Minimum score. A detection with a lower score is read, because it may not be a plate."""
 
 _NEAR_WIDTHS = 1.5
-"""Distance, in widths of the expected box, within which another plate may be the expected plate, or
-a plate may be the plate that is expected at another position."""
+"""Distance, in widths of the expected box, within which a plate can be mistaken for another
+plate."""
 
 _RIVAL_SCORE = 0.25
 """Minimum score of another plate nearby, relative to the plate's score."""
@@ -62,7 +62,7 @@ def _fits(found: Detection, expected: FrameBox) -> bool:
 
 
 def _is_same(one: Detection, other: Detection) -> bool:
-    """Return whether two detections are of the same plate, or of a plate and a part of it."""
+    """Return whether two detections are of the same plate, possibly of only a part of the plate."""
     return overlap_coefficient(one.box, other.box) >= _SAME_PLATE_OVERLAP
 
 

@@ -28,7 +28,7 @@ _PLATE_WIDTH_PX = 80.0
 _MAX_SCALE = 1.5
 _MIN_GAIN = 1.25
 _CLEAR = ((32.0, 0.4), (20.0, 0.6))
-"""Widths (in pixels of the first input) and scores. Candidates above a pair get no window."""
+"""Widths (in pixels of the first input) and scores. A candidate above a pair gets no window."""
 
 _SAME_PLATE_IOU = 0.2
 _MAX_WINDOWS = 20
@@ -45,7 +45,7 @@ class ZoomDetector:
     def detect_all(
         self, images: list[BgrImage], hints: Sequence[AnalysisHints] | None = None
     ) -> list[list[Detection]]:
-        """Return the plates in each image. Images are not batched: CPUs do not benefit from it."""
+        """Return the plates in each image, without batches, from which CPUs do not benefit."""
         return list(map(self.detect, images, hints or [NOTHING_KNOWN] * len(images)))
 
     def detect(self, image: BgrImage, hints: AnalysisHints = NOTHING_KNOWN) -> list[Detection]:

@@ -23,8 +23,8 @@ class PhotoResult:
     """A photo and its readings.
 
     ``predictions`` contains all readings, and ``reported`` the readings that meet the thresholds.
-    ``cpu_ms`` is the CPU time, including decoding. If the file cannot be decoded, ``refused`` is
-    the reason and there are no readings; otherwise it is empty.
+    ``cpu_ms`` is the CPU time, including decoding. ``refused`` is the reason why the file cannot be
+    decoded, or empty. Without decoding, there are no readings.
     """
 
     photo: Photo
@@ -36,7 +36,7 @@ class PhotoResult:
 
     @property
     def invented(self) -> tuple[Prediction, ...]:
-        """Reported readings that are on no boxed plate. They are wrong if every plate is boxed."""
+        """Reported readings that are on no boxed plate: errors, if every plate is boxed."""
         return on_no_plate(self.photo, self.reported)
 
 

@@ -32,8 +32,8 @@ class Prediction:
 class PlateOutcome:
     """A labelled plate and the engine's result.
 
-    ``prediction`` is the correct reading if there is a correct reading, otherwise the reading with
-    the highest confidence at the plate's position.
+    ``prediction`` is the correct reading or, without a correct reading, the reading with the
+    highest confidence at the plate's position.
     """
 
     photo: Photo

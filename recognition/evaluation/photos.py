@@ -69,7 +69,7 @@ def json_lines(path: Path) -> Iterator[dict[str, Any]]:
 
 def _photo(folder: Path, row: dict[str, Any]) -> Photo:
     plates = tuple(
-        # Normalise it like the engine's texts: remove the label's spaces and dashes.
+        # Remove the label's spaces and dashes, because the engine's texts have none.
         LabelledPlate(
             normalise_plate(str(plate.get("text") or "")),
             plate.get("uncertain", False),

@@ -26,7 +26,7 @@ class MeasuredShare:
 
 @dataclass(frozen=True)
 class Slice:
-    """Counts of the found and read plates of a class. ``certain`` plates have a known text."""
+    """Counts of the plates of a class, by outcome. ``certain`` plates have a known text."""
 
     name: str
     plates: int
@@ -107,7 +107,7 @@ def _share(
     counts: Callable[[PlateOutcome], bool],
     hit: Callable[[PlateOutcome], bool],
 ) -> MeasuredShare:
-    """Return the fraction of hits among the plates that count.
+    """Return the fraction of hits among the plates that are counted.
 
     Photos of the same vehicle are not independent, so they are resampled together.
 

@@ -36,7 +36,7 @@ class ColourOrder(StrEnum):
 
 
 class Resize(StrEnum):
-    """Resizing to the model's size: padded, which preserves the aspect ratio, or stretched."""
+    """How images get the model's size: padded, which preserves the aspect ratio, or stretched."""
 
     LETTERBOX = "letterbox"
     STRETCH = "stretch"
@@ -121,7 +121,7 @@ class MarginsCard(_Part, frozen=True, kw_only=True):
 
 
 class SecondCropCard(MarginsCard, frozen=True, kw_only=True):
-    """The second crop of a plate. It is read if the mean character probability (0 to 1) of the
+    """The second crop of a plate, which is read if the mean character probability (0 to 1) of the
     first crop is less than ``below``."""
 
     below: float = 1.0
@@ -148,7 +148,7 @@ class TurnedCropsCard(_Part, frozen=True, kw_only=True):
         """Validate the values.
 
         Raises:
-            ValueError: the values contradict each other. When decoding, msgspec converts the error.
+            ValueError: the values contradict each other. In decoding, msgspec converts this error.
         """
         if self.step > self.most or self.above >= self.below:
             raise ValueError("step must not exceed most, and above must be less than below")
@@ -173,7 +173,7 @@ class CalibrationCard(_Part, frozen=True, kw_only=True):
         """Validate the table, which would otherwise only fail at the first plate.
 
         Raises:
-            ValueError: the table is invalid. When decoding, msgspec converts the error.
+            ValueError: the table is invalid. During decoding, msgspec converts this error.
         """
         if len(self.x) != len(self.y) or any(a >= b for a, b in pairwise(self.x)):
             raise ValueError("x must be increasing and have as many values as y")

@@ -16,7 +16,7 @@ from recognition.models.runtime import Model, Tensor
 from recognition.models.tensors import tensor_shape
 
 _STRIDES_TRIED = (4, 6)
-"""Height and width, in strides, for the additional test of models with a variable size."""
+"""Height and width, in strides, of the additional test image of models with a variable size."""
 
 
 def check_detector(
@@ -24,8 +24,8 @@ def check_detector(
 ) -> None:
     """Run grey images through a detector and check the shape of its output.
 
-    The images have the card's size or ``input_px`` (width, height). If the card declares a variable
-    size, a second size is tested.
+    The images have the card's size or, if given, the size ``input_px`` (width, height). If the card
+    declares a variable size, a second size is tested.
 
     Raises:
         MisconfiguredError: the model's input or output differs from the card.
@@ -88,7 +88,7 @@ def _check_resize(name: str, card: InputCard, known: Resize) -> None:
 
 def _tried(name: str, card: InputCard, model: Model, sides: tuple[int, int]) -> dict[str, Tensor]:
     if card.dynamic_size:
-        # A model with a fixed size rejects other sizes. Test the size in use last, because a
+        # A model with a fixed size rejects other sizes. The size in use is tested last, because a
         # runtime may prepare for the last size.
         small_height, small_width = (card.stride * strides for strides in _STRIDES_TRIED)
         _run_grey(name, card, model, (small_height, small_width))

@@ -45,8 +45,8 @@ _SMALL_IMAGE_BATCH = 32
 """Batch size of small images on a GPU. Larger images have batches of ``GPU_BATCH``."""
 
 _CACHED_LAYERS = 100
-"""Number of cached prepared layers. With this number, a process's memory stays constant, and an
-image of a new size takes 50 % longer."""
+"""Number of prepared layers in the cache. With this limit, a process's memory stays constant, but
+an image of a new size takes 50 % longer."""
 
 Tensor = npt.NDArray[Any]
 Shape = tuple[int, ...]
@@ -58,7 +58,7 @@ class Model(Protocol):
     def run(self, tensor: Tensor) -> dict[str, Tensor]:
         """Return the output tensors by name. Not thread-safe.
 
-        ``tensor`` has the shape and element type in the model card, with one image per row.
+        ``tensor`` has the shape and element type of the model card. Each row is one image.
         """
 
 
@@ -134,10 +134,10 @@ class _OnnxRuntimeModel:
 class _OpenVinoModel:
     """A model in OpenVINO. If the image size is variable, there are several copies of about 30 MB.
 
-    One copy is only for the usual size, which is a tenth faster. Other copies are for small and
-    large images, because a network prepares again when the size changes: an image followed by a
-    window takes 22.7 ms with one copy and 19.9 ms with two. The second copy for any size is created
-    from the first copy when needed, in 0.1 s.
+    One copy is only for the usual size, so that images of that size are a tenth faster. Other
+    copies are for small and large images, because a network prepares again when the size changes:
+    an image followed by a window takes 22.7 ms with one copy and 19.9 ms with two. The second copy
+    for any size is created from the first copy when needed, in 0.1 s.
     """
 
     def __init__(
@@ -164,7 +164,7 @@ class _OpenVinoModel:
         self._compile_for = partial(_compiled_for, compiled, model)
         self._size_counts = Counter[Shape]()
         self._of_any_size: dict[bool, Any] = {}
-        """Copies by whether they are for small images, each created when first needed."""
+        """Copies for small (True) and large images (False), each created when first needed."""
         self._lock = Lock()
         self._outputs = [output.get_any_name() for output in self._compiled.outputs]
 
@@ -189,7 +189,7 @@ class _OpenVinoModel:
             self._of_one_size[shape] = self._compile_for(shape)
             return self._of_one_size[shape]
         if is_small not in self._of_any_size:
-            # The model compiled at startup is used for the size that occurs first.
+            # The first size that occurs gets the model that was compiled at startup.
             is_first = not self._of_any_size
             own = self._compiled if is_first else self._import(self._compiled.export_model())
             self._of_any_size[is_small] = own.create_infer_request()
@@ -247,7 +247,7 @@ def _fix_batch(model: Any) -> bool:
 def _of_one_size(model: Any, shape: Shape) -> Any | None:
     """Return a copy of a model for tensors of a shape, or None if the model rejects the shape.
 
-    The test run after loading then reports the mismatch.
+    In the second case, the test run after loading reports the mismatch.
     """
     copy = model.clone()
     try:

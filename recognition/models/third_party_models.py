@@ -38,13 +38,13 @@ DEFAULT_SIDE_PX, DEFAULT_STRIDE_PX = 640, 32
 DEFAULT_SCORE_THRESHOLD, DEFAULT_IOU_THRESHOLD, DEFAULT_GREY = 0.4, 0.5, 114
 
 DEFAULT_CROP = CropCard(margin_x=0.04, margin_y=0.10)
-"""The best margins for fast-plate-ocr's reader: 86.3 % of 918 plates correct (81.6 % without)."""
+"""The best margins for fast-plate-ocr's reader: 86.3 % of 918 plates are correct, not 81.6 %."""
 
 _TYPES = {"tensor(float)": TensorType.FLOAT32, "tensor(uint8)": TensorType.UINT8}
 
 
 class PlateConfig(msgspec.Struct, frozen=True, kw_only=True):
-    """The fields in use of fast-plate-ocr's plate configuration."""
+    """The fields of fast-plate-ocr's plate configuration that are used here."""
 
     max_plate_slots: int
     alphabet: str
@@ -60,7 +60,7 @@ def detector_card(path: Path) -> DetectorCard:
     """Return the model card next to a detector, or a card created from the file's metadata.
 
     Raises:
-        MisconfiguredError: both are missing, or the card does not match the file.
+        MisconfiguredError: neither a card nor metadata exists, or the card does not match.
     """
     if path.with_suffix(".json").exists() or not path.exists():
         return load_card(DetectorCard, path)
@@ -82,7 +82,7 @@ def reader_card(path: Path) -> ReaderCard:
     """Return the model card next to a reader, or a card created from the configuration next to it.
 
     Raises:
-        MisconfiguredError: both are missing, or the card does not match the file.
+        MisconfiguredError: neither a card nor a configuration exists, or the card does not match.
     """
     config = path.with_name(f"{path.stem}_plate_config.yaml")
     if path.with_suffix(".json").exists() or not config.exists():
@@ -106,7 +106,7 @@ def fetch_hub_reader(pinned_name: str) -> Path:
         known = ", ".join(sorted(AVAILABLE_ONNX_MODELS))
         raise MisconfiguredError(f"fast-plate-ocr has no model {name}; available: {known}")
     before = socket.getdefaulttimeout()
-    socket.setdefaulttimeout(FETCH_TIMEOUT_SECONDS)  # the library's request has no timeout
+    socket.setdefaulttimeout(FETCH_TIMEOUT_SECONDS)  # The library's request has no timeout.
     try:
         model, config = download_model(name)
     except (OSError, ValueError) as error:
@@ -128,7 +128,7 @@ def _check_sums(files: tuple[Path, ...], sums: list[str]) -> None:
 
 
 def _with_config(model: Path, config: Path) -> Path:
-    """Copy a configuration next to its model, under the model's name: some hub names differ."""
+    """Copy a configuration next to its model, under the model's name, as names can differ."""
     wanted = model.with_name(f"{model.stem}_plate_config.yaml")
     if config != wanted:
         fresh = wanted.with_suffix(f".{os.getpid()}")

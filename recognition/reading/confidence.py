@@ -1,4 +1,4 @@
-"""Calculates the confidence of a text. Of readings with confidence 0.9, nine of ten are correct.
+"""Calculates the confidence of a text. Nine of ten readings with confidence 0.9 are correct.
 
 The confidence is the calibrated mean probability of the characters, multiplied by the probability
 that the text belongs to a plate, because signs and buttons are also detected and read.

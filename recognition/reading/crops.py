@@ -7,7 +7,7 @@ import numpy.typing as npt
 from recognition.types import BgrImage, Box, Detection, grown
 
 MAX_TURNED_PX = 512
-"""Maximum side of a rotated crop in pixels: readers need no more, and warping is slow."""
+"""Maximum side of a rotated crop in pixels. Readers need no larger crops, and warping is slow."""
 
 ROWS_OVERLAP = 0.04
 """Overlap of the halves, as a fraction of the crop's height. Rows rarely meet in the middle."""

@@ -57,7 +57,7 @@ def greedy_text(logs: CtcLogProbs) -> tuple[int, ...]:
 
 
 def merge_look_alikes(logs: CtcLogProbs, groups: tuple[tuple[int, ...], ...]) -> CtcLogProbs:
-    """Return the logarithms after giving all characters of a group the same likelihood."""
+    """Return the logarithms, with the same likelihood for all characters of a group."""
     logs = np.maximum(logs, MIN_LOG_PROBABILITY)
     for group in groups:
         classes = [i + 1 for i in group]
@@ -119,7 +119,7 @@ def _shifted(score: FloatArray, by: int) -> FloatArray:
 
 
 MIN_TEXT_LENGTH = 4
-"""Minimum length, in characters, of a line that is a candidate."""
+"""Minimum number of characters of a candidate line."""
 
 
 class CtcReader:

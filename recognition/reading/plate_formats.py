@@ -1,4 +1,4 @@
-"""Uses national plate formats to decide between 8 and B, 2 and Z, 0 and O if the image does not.
+"""Uses national plate formats to decide between 8 and B, 2 and Z, or 0 and O in unclear images.
 
 The formats are a soft prior: a character of the wrong kind for its position has a weight of 0.05.
 So a character with a probability above 0.953 never changes, and plates without a format
@@ -43,10 +43,10 @@ LEADING_ZERO_WEIGHT = 0.2
 """Weight of a zero at the start of a number that has no leading zeros."""
 
 _FORMATS: dict[str, str] = json.loads((MODELS / "plate-formats.json").read_text())
-"""Letters and digits of the common series, by fast-plate-ocr's region names. ``L1-2D4`` is one or
-two letters, then four digits. ``N1-4`` is a number of one to four digits without a leading zero.
-Countries without a common format are not included. The United States and Canada have the formats of
-their states and provinces, which readers confuse.
+"""Sequences of letters and digits in common series, by fast-plate-ocr's region names. ``L1-2D4`` is
+one or two letters, then four digits. ``N1-4`` is a number of one to four digits without a leading
+zero. Countries without a common format are not included. The United States and Canada have the
+formats of their states and provinces, which readers confuse.
 
 **Source:** the countries' rules, as summarised by Wikipedia's "Vehicle registration plates of ..."
 (2026-11).
@@ -56,7 +56,7 @@ _UNNAMED = {"India": "L2D1-2L1-3D4", "Russia": "L1D3L2D2-3"}
 """Formats of countries whose plates have an unknown region in fast-plate-ocr's readers."""
 
 _LETTERS_OF = {"Russia": "ABCEHKMOPTXY"}
-"""Letters on the plates of countries that only use some letters (Russia: those that look Latin)."""
+"""Letters on the plates of countries that only use some letters (Russia: Latin look-alikes)."""
 
 
 def unnamed_country(text: str) -> str | None:
@@ -102,7 +102,7 @@ class PlateFormats:
         """Return the patterns of a length, and the assumed fraction of plates that follow one.
 
         The patterns are those of the most likely country, if the country is certain enough. If it
-        has none, the patterns of the countries without a region name are used. The fraction depends
+        has no patterns, those of the countries without a region name are used. The fraction depends
         on the probability that the country is unknown or its formats have other lengths.
         """
         of_length = [[p for p in own if len(p.fits) == length] for own in self._by_region]
@@ -120,7 +120,7 @@ class PlateFormats:
 
 
 def _mixed(slots: FloatArray, patterns: list[_Pattern], share: float) -> FloatArray:
-    """Return the mean over all formats and no format, weighted by match. Sums do not change."""
+    """Return the mean over all formats and no format, weighted by match. Sums stay the same."""
     sums = slots.sum(axis=-1, keepdims=True)
     slots = slots / sums
     fits = [(slots * pattern.fits).sum(axis=-1) for pattern in patterns]
@@ -135,7 +135,7 @@ def _mixed(slots: FloatArray, patterns: list[_Pattern], share: float) -> FloatAr
 
 
 def _capped(before: FloatArray, after: FloatArray) -> FloatArray:
-    """Return ``after``, with changed characters at most as likely as the previous characters were.
+    """Return ``after``, with no changed character more likely than the previous character was.
 
     The format decides between two similar characters, but is not evidence that the image shows
     either. The excess is distributed equally to all characters. Sums and order do not change.

@@ -60,9 +60,8 @@ class Reader:
         rows: RowClassifier | None = None,
         knows_formats: bool = False,
     ) -> None:
-        """Read with ``model``. ``ctc`` and ``knows_formats`` improve uncertain readings.
-
-        If ``rows`` finds two rows on a plate, they are passed to ``ctc`` as one line.
+        """Read with ``model``. ``ctc`` and ``knows_formats`` improve uncertain readings. If
+        ``rows`` finds two rows on a plate, both rows are passed to ``ctc`` as one line.
         """
         self.card = card
         self._ctc = ctc
@@ -93,11 +92,11 @@ class Reader:
         return cls(card, model, ctc, rows=RowClassifier.load(), knows_formats=formats)
 
     def read_plates(self, image: BgrImage, found: list[Detection]) -> list[CropText]:
-        """Return one text per plate found in the image, in order (see :meth:`read_all`)."""
+        """Return one text per plate in the image, in the plates' order (see :meth:`read_all`)."""
         return self.read_all([Plate(image, one) for one in found])
 
     def read_all(self, plates: list[Plate]) -> list[CropText]:
-        """Return one text per plate, in order.
+        """Return one text per plate, in the order of the plates.
 
         If the card has a second crop, uncertain plates are also read from that crop, and both
         readings are averaged. Plates that are still uncertain may be tilted, so they are read from
@@ -114,7 +113,7 @@ class Reader:
         return list(map(self._text, readings))
 
     def read(self, crops: list[BgrImage]) -> list[CropText]:
-        """Return one text per crop, in order."""
+        """Return one text per crop, in the order of the crops."""
         return list(map(self._text, self._read(crops)))
 
     def _read(self, crops: list[BgrImage]) -> list[_SlotReading]:
@@ -127,7 +126,7 @@ class Reader:
         return [_SlotReading(*one) for one in zip(outputs[output.name], regions, strict=True)]
 
     def _average_second_crop(self, plates: list[Plate], readings: list[_SlotReading]) -> None:
-        """Replace each uncertain reading with its mean with the second crop's reading."""
+        """Replace each uncertain reading with the mean of it and the second crop's reading."""
         second = self.card.crop.second
         if second is None:
             return
@@ -155,7 +154,7 @@ class Reader:
                     readings[i] = upright
 
     def _upright(self, plate: Plate, level: _SlotReading, turned: TurnedCropsCard) -> _SlotReading:
-        """Return the best reading of crops rotated in both directions, then in the better one."""
+        """Return the best reading of crops, rotated both ways and then in the better direction."""
 
         def mean(one: _SlotReading) -> float:
             return self._mean_probability(one.slots)
@@ -175,7 +174,7 @@ class Reader:
         ]
 
     def _fuse_ctc(self, plate: Plate, reading: _SlotReading) -> None:
-        """Fuse an uncertain reading with the CTC reader's."""
+        """Fuse an uncertain reading with the CTC reader's text."""
         ctc = self._ctc
         if ctc is None:
             return
@@ -190,7 +189,7 @@ class Reader:
         reading.fused = True
 
     def calibration(self, text: CropText) -> CalibrationCard | None:
-        """Return the calibration for this text."""
+        """Return the calibration, which is different for fused texts."""
         if text.fused and self._ctc is not None:
             return self._ctc.card.calibration
         return self.card.calibration

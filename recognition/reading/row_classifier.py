@@ -20,7 +20,7 @@ from recognition.types import BgrImage, Detection, FloatArray
 _SIZE_PX = (96, 32)
 _PARTS, _PART_PX, _PART_HEIGHTS = 5, 19, 16
 _FAINT = 2.0
-"""Change, in grey levels, below which changes hardly count."""
+"""Changes of fewer grey levels than this hardly count."""
 
 FEATURE_COUNT = 2 + _SIZE_PX[1] + _PARTS * _PART_HEIGHTS
 

@@ -1,7 +1,7 @@
 """Manages a pool of inference workers. Workers that hang or crash are replaced.
 
 ``concurrent.futures.ProcessPoolExecutor`` fails completely when a process dies, and cannot stop a
-hung process. So here, each process has a separate loop.
+hung process. So here, a separate task serves each process.
 """
 
 import asyncio
@@ -27,7 +27,7 @@ _TIMEOUT_SLICES = 8
 QUEUE_LIMIT = 64
 """Maximum number of images waiting for a worker."""
 TIMEOUT_SECONDS = 10.0
-"""Time for an image or a batch after which a worker is killed and replaced."""
+"""Maximum time for an image or a batch, after which the worker is killed and replaced."""
 
 
 class RecognizerBusyError(TransientError):
@@ -126,7 +126,7 @@ class RecognizerPool:
 
     @property
     def working(self) -> int:
-        """Number of images that are being read."""
+        """Number of images that workers are reading."""
         return self._working
 
     @property
@@ -178,7 +178,7 @@ class RecognizerPool:
             await asyncio.gather(*(worker.kill() for worker in workers))
             raise _start_fault(faults[0]) from faults[0]
         self._slots = [asyncio.create_task(self._run_slot(worker)) for worker in workers]
-        await asyncio.sleep(0)  # a task cancelled before its start would not kill its worker
+        await asyncio.sleep(0)  # A task cancelled before its start would not kill its worker.
 
     async def stop(self) -> None:
         """Kill the workers and fail all waiting requests."""
@@ -206,7 +206,7 @@ class RecognizerPool:
         limits the wait for a worker (default: the same time).
 
         Raises:
-            InvalidInputError: the image cannot be decoded, for the reason in the code.
+            InvalidInputError: the image cannot be decoded. The error's code is the reason.
             RecognizerBusyError: the queue is full, or no worker became available in time.
             RecognizerTimeoutError: the reading took too long.
             RecognizerCrashedError: the worker crashed.
@@ -249,11 +249,10 @@ class RecognizerPool:
         return await WorkerProcess.start(self._settings, self._worker_module)
 
     async def _serve(self, worker: WorkerProcess) -> None:
-        """Send requests to the worker until the worker must be replaced.
-
-        If more requests are waiting than the idle workers can take (each the same number), the
-        worker gets its next batch before it has finished the last batch, so that it is not idle
-        until this process runs again. A suspect request is sent alone.
+        """Send requests to the worker until the worker must be replaced. If more requests are
+        waiting than the idle workers can take (all the same number), the worker gets its next batch
+        before it has finished the last batch, so that it is not idle until this process runs again.
+        A suspect request is sent alone.
         """
         in_flight: deque[_Request] = deque()
         max_in_flight = 2 * self._settings.batch_size
@@ -297,7 +296,7 @@ class RecognizerPool:
             request.fail(RecognizerBusyError("too many images are waiting for a worker"))
 
     async def _await_outcome(self, worker: WorkerProcess, in_flight: deque[_Request]) -> bool:
-        """Answer the oldest request. Return whether the worker can continue."""
+        """Complete the oldest request. Return whether the worker can continue."""
         request = in_flight.popleft()
         self._working += 1
         try:
@@ -348,7 +347,7 @@ class RecognizerPool:
 async def _receive_within(worker: WorkerProcess, seconds: float) -> JobOutcome:
     """Return the next outcome of a worker, within ``seconds``.
 
-    A suspension of this process, for example of the whole machine, counts as a single time slice,
+    If this process is suspended, for example with the whole machine, only one time slice counts,
     because the worker was suspended as well.
 
     Raises:

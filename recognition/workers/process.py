@@ -66,7 +66,7 @@ class WorkerProcess:
         """
         ours, theirs = socket.socketpair()
         with theirs:
-            # Create it before the process, which would be orphaned by a cancellation in between.
+            # Create this before the process, which would be orphaned by a cancellation in between.
             reader, writer = await asyncio.open_connection(sock=ours)
             try:
                 process = _spawn(settings, module, theirs)
@@ -87,7 +87,7 @@ class WorkerProcess:
     def send(self, job: Job) -> None:
         """Send a job to the process. Outcomes arrive in the order of the jobs.
 
-        Does not wait, because the timeout must also run if a hung process reads nothing.
+        The call does not wait, because the timeout must also apply if a hung process reads nothing.
         """
         self._writer.write(framed(job))
 
@@ -108,7 +108,8 @@ class WorkerProcess:
         try:
             await asyncio.to_thread(self._process.wait, _REAP_TIMEOUT_SECONDS)
         except subprocess.TimeoutExpired:
-            # The process hangs in the kernel (a driver, a file server). Another one replaces it.
+            # The process hangs in the kernel (driver, file server), and another process replaces
+            # it.
             log.error("inference_worker_not_reaped", pid=self.pid)
 
 

@@ -24,10 +24,10 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class JobOutcome(msgspec.Struct, frozen=True, kw_only=True):
-    """The outcome of a job. A worker's first outcome is that of the worker's start.
+    """The outcome of a job. A worker's first outcome is the outcome of the worker's start.
 
     An outcome contains an error, or readings, plates without a reading, plates at known positions
-    and the image's view (:mod:`recognition.scene`). ``resident_bytes``: the worker's memory after.
+    and the image's view (:mod:`recognition.scene`). ``resident_bytes``: memory after the job.
     """
 
     readings: tuple[PlateReading, ...] = ()

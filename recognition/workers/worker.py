@@ -47,14 +47,14 @@ JobHandler = Callable[[list[Job]], list[JobOutcome]]
 
 
 def main() -> None:
-    """Process images until the parent closes the socket or dies."""
+    """Handle the parent's jobs until the parent closes the socket or dies."""
     run_worker(_image_reader)
 
 
 def run_worker(make_handler: Callable[[RecognizerPoolSettings], JobHandler]) -> None:
     """Create the handler, report to the parent, then handle the parent's jobs. Reads ``sys.argv``.
 
-    Waiting jobs are handled as a batch, up to the configured size.
+    Waiting jobs are handled as a batch of at most the configured size.
     """
     descriptor, parent_pid, settings_json = sys.argv[1:]
     _die_with_parent(int(parent_pid))
@@ -78,7 +78,7 @@ def run_worker(make_handler: Callable[[RecognizerPoolSettings], JobHandler]) -> 
 def _outcomes(handle: JobHandler, jobs: list[Job]) -> list[JobOutcome]:
     """Return the outcomes of a batch. If our own code fails on an image, the image is rejected.
 
-    Any other error ends the process, which may be out of memory or have a broken runtime.
+    Any other error ends the process. Memory may be exhausted, or the runtime may be broken.
     """
     try:
         return handle(jobs)
@@ -173,12 +173,12 @@ def batches(jobs: "Queue[Job | None]", max_jobs: int) -> Iterator[list[Job]]:
 
 
 def _receive_jobs(connection: socket.socket, jobs: "Queue[Job | None]") -> None:
-    """Receive jobs while this process handles other jobs (in a separate thread)."""
+    """Receive jobs in a separate thread, while this process handles other jobs."""
     try:
         while (job := _next_job(connection)) is not None:
             jobs.put(job)
     finally:
-        jobs.put(None)  # an error above ends the process, which is then replaced
+        jobs.put(None)  # An error above ends the process, which is then replaced.
 
 
 def _next_job(connection: socket.socket) -> Job | None:
