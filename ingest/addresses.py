@@ -11,7 +11,7 @@ from ingest.errors import CaptureError, CaptureErrorCode
 def resolve(host: str, port: int, rules: StreamUrlRules) -> str:
     """Return an IP address of ``host``, checked against the rules.
 
-    Callers connect to this address, not to the name, which prevents DNS rebinding. A name is
+    Callers connect to this address and not to the name. This prevents DNS rebinding. A name is
     rejected if any of its addresses is forbidden.
 
     Raises:

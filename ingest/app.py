@@ -53,8 +53,8 @@ WORKER = f"{socket.gethostname()}-{os.getpid()}"
 """Name of this worker in camera status."""
 JPEG_QUALITY = 80
 CAMERAS_PER_PROCESS = 8
-"""A stream that crashes its capture process briefly interrupts the process's other cameras. Each
-process uses about 60 MiB."""
+"""Cameras per capture process. A stream that crashes the process briefly interrupts all of its
+cameras, but each process uses about 60 MiB."""
 OPEN_TIMEOUT_SECONDS = 10.0
 READ_TIMEOUT_SECONDS = 5.0
 RECONNECT_MIN_SECONDS = 1.0
@@ -130,8 +130,7 @@ class IngestWorker:
         maintenance.join(0.5)
 
     def close(self) -> bool:
-        """Leave the group, stop all cameras and send queued messages, in about five seconds.
-
+        """Leave the group, stop all cameras and send queued messages, within about five seconds.
         Return whether every thread ended.
         """
         self._follower.close(1.0)
@@ -166,7 +165,7 @@ class IngestWorker:
             now.ahead_seconds, self._maintained_seconds - self._started_seconds
         ):
             return
-        # A new process starts with the correct time. A tenth slower, a lead of a day takes ten.
+        # A new process starts with the correct time. The clock would need ten days per day of lead.
         log.error("clock_moved_back", ahead_seconds=round(now.ahead_seconds, 1))
         self.exit_status = EXIT_TEMPORARY_FAILURE
         last_resort = threading.Timer(_STOP_TIMEOUT_SECONDS, os._exit, (EXIT_TEMPORARY_FAILURE,))

@@ -15,8 +15,8 @@ tracking assumes that a machine's clock was set back."""
 
 _YOUNG_SECONDS: Final = 600.0
 _MAX_AHEAD_WHILE_YOUNG_SECONDS: Final = 60.0
-"""Maximum lead of a young worker, which it makes up for within :data:`_YOUNG_SECONDS`. So if a
-machine's clock is set back repeatedly, its workers do not restart more often than that."""
+"""Maximum lead of a young worker, which it makes up for within :data:`_YOUNG_SECONDS`. If a
+machine's clock is set back repeatedly, this limits how often its workers restart."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +27,7 @@ class Instant:
     seconds: float
 
     def later(self, seconds: float) -> "Instant":
-        """Return the time ``seconds`` after this one."""
+        """Return the time that is ``seconds`` later."""
         return Instant(self.unix_ms + round(seconds * 1000), self.seconds + seconds)
 
 
@@ -82,8 +82,8 @@ def is_too_far_ahead(ahead_seconds: float, up_seconds: float) -> bool:
 
 
 TICK_DELAY_MS: Final = 2_000
-"""Delay of a camera's clock relative to the wall clock while no frames arrive. It keeps frames in
-order that were only delayed in transit."""
+"""Delay of a camera's clock relative to the wall clock while no frames arrive, so that frames that
+were only delayed in transit stay in order."""
 
 
 class Timeline:
@@ -99,7 +99,7 @@ class Timeline:
         return self.last_ms
 
     def tick(self, seen_ms: int, now_ms: int) -> int:
-        """Return the time of a tick. Ticks are sent if there is no frame to send.
+        """Return the time of a tick, which is sent if there is no frame to send.
 
         ``seen_ms`` is the capture time of the latest frame, sent or not.
         """
@@ -112,7 +112,7 @@ class Timeline:
         return self.last_ms
 
     def disconnected(self, now_ms: int) -> int:
-        """Return the time of a tick after the connection ended: no older frame can follow."""
+        """Return the time of a tick after the connection's end, when no older frame can follow."""
         self.last_ms = max(self.last_ms, now_ms)
         return self.last_ms
 
@@ -132,12 +132,12 @@ _MAX_TRANSPORT_MS: Final = 2_000
 
 
 class CaptureClock:
-    """Calculates the capture times of a connection's frames.
+    """Computes the capture times of a connection's frames.
 
     Frames have a varying delay and are never early, so the smallest difference between arrival and
     stream time in the last half minute is the offset of the two clocks. Continuous updates of the
     offset also follow the clocks' drift. If the camera sends its own time (RTCP sender report), the
-    transport time from the camera is subtracted, if it is plausible.
+    transport time from the camera, if plausible, is subtracted.
 
     **Source:** RFC 3550, section 6.4.1 (sender reports), for the camera's time.
     """
@@ -240,11 +240,10 @@ class Pacer:
 
 
 class LiveEdge:
-    """Detects the point from which frames arrive live.
+    """Detects the first frame that arrives live.
 
     Servers buffer the last second or two, and FFmpeg reads about one second to detect the format.
-    Both arrive in a burst when a connection opens. The capture times of those old frames are
-    unknown.
+    Both arrive in a burst when a connection opens. The capture times of these frames are unknown.
     """
 
     def __init__(self) -> None:

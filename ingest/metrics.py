@@ -25,7 +25,7 @@ _BY_CAMERA: Final[tuple[str, ...]] = (
 
 
 class DropReason(StrEnum):
-    """Reasons why a frame was not sent although it should have been."""
+    """Reasons why a frame that should have been sent was dropped."""
 
     SLOW = "slow"
     BUFFER = "buffer"
@@ -43,7 +43,7 @@ class SnapshotOutcome(StrEnum):
 
 @dataclass(frozen=True)
 class ReportedCamera:
-    """Current state of a camera. ``silent_seconds``: since the last frame, None if disabled."""
+    """State of a camera. ``silent_seconds``: time since the last frame, or None if disabled."""
 
     camera_id: UUID
     state: CameraState
@@ -59,7 +59,7 @@ class CameraGauges(Collector):
         self._cameras = cameras
 
     def collect(self) -> Iterable[GaugeMetricFamily]:
-        """Return both gauges."""
+        """Return the gauges of the cameras' states and of the ages of their last frames."""
         states, ages = (
             GaugeMetricFamily(metric.name, metric.rise, labels=metric.labels)
             for metric in map(METRICS.__getitem__, _BY_CAMERA)

@@ -2,8 +2,8 @@
 
 Reads the URL from standard input, so that it does not appear in the process list, and the URL rules
 from the environment. Writes a line of JSON (:class:`ProbeReport`) and the first frame as JPEG to
-standard output. A camera's data is untrusted: memory and CPU time are limited here, and the caller
-kills the process if it takes too long.
+standard output. A camera's data is untrusted. Memory and CPU time are limited here, and the caller
+kills a process that takes too long.
 """
 
 import resource
@@ -27,7 +27,7 @@ from ingest.errors import CaptureError, CaptureErrorCode
 
 MAX_ADDRESS_BYTES: Final = 16_384
 PROBE_SECONDS: Final = 12.0
-"""Time limit of the whole probe. A stream may send only one key frame every ten seconds."""
+"""Time limit of the whole probe. Some streams send only one key frame every ten seconds."""
 _OPEN_SECONDS: Final = 8.0
 _READ_SECONDS: Final = 5.0
 MEMORY_BYTES: Final = 1024**3
@@ -40,7 +40,7 @@ _WIDTH_PX: Final = 1280
 class ProbeReport(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     """Result of a probe. ``code`` and ``error`` are the reason for a missing frame, or None.
 
-    Width and height are those of the camera's frame, before scaling.
+    Width and height are the size of the camera's frame, before scaling.
     """
 
     code: str | None = None

@@ -18,7 +18,7 @@ class StatusRules:
 
 @dataclass(frozen=True, kw_only=True)
 class CameraIdentity:
-    """Subject of a status: camera, account, configuration revision and worker."""
+    """The IDs in a status: camera, account, configuration revision and worker."""
 
     camera_id: UUID
     owner_id: UUID

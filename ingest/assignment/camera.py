@@ -52,7 +52,7 @@ class CameraSession:
     def __init__(
         self, config: CameraConfig, settings: CameraSessionSettings, deps: CameraSessionDeps
     ) -> None:
-        """Prepare the session. :meth:`start` starts the capture."""
+        """Prepare the session without starting the capture (see :meth:`start`)."""
         self._settings = settings
         self._deps = deps
         self._lock = threading.Lock()
@@ -87,7 +87,7 @@ class CameraSession:
     def start(self) -> None:
         """Start the capture if a new configuration requires it.
 
-        Separate from :meth:`update`, so that the state is published before the first frame.
+        This is separate from :meth:`update`, so that the state is published before the first frame.
         """
         with self._lock:
             prepared, self._prepared = self._prepared, None
@@ -97,7 +97,7 @@ class CameraSession:
     def update(self, config: CameraConfig) -> Capture | None:
         """Apply a new configuration. A change of the URL or of ``enabled`` restarts the capture.
 
-        Return the stopped capture, if any; :meth:`start` starts the new one.
+        Return the stopped capture, if any. :meth:`start` starts the new capture.
         """
         with self._lock:
             changed = self._address(config) != self._address(self._config)
@@ -123,7 +123,7 @@ class CameraSession:
         return stopped
 
     def end(self) -> Capture | None:
-        """Stop a deleted camera, which no other worker continues. Otherwise like :meth:`stop`."""
+        """Stop a deleted camera, like :meth:`stop`, but no other worker continues the camera."""
         with self._lock:
             stopped = self._stop_capture()
         self._pipeline.end(deleted=True)

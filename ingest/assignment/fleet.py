@@ -33,7 +33,7 @@ class ConfigState:
     """
 
     def __init__(self) -> None:
-        """Start without partitions."""
+        """Start without assigned partitions."""
         self._catching_up: dict[int, tuple[int, dict[UUID, ConfigChange]]] = {}
         self._following: set[int] = set()
 
@@ -171,7 +171,7 @@ class Fleet:
             self._retire(camera.end())
             self._snapshots.remove(camera.owner_id, camera_id)
             log.info("camera_deleted", camera_id=str(camera_id))
-        # Needed even if the camera was deleted while no worker was running.
+        # This is also needed if the camera was deleted while no worker was running.
         self._statuses.delete_status(camera_id)
 
     def _publish_if_held(self, camera: CameraSession, now: Instant) -> None:

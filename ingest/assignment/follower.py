@@ -52,8 +52,8 @@ class AssignmentFollower:
 
         Raises:
             MisconfiguredError: Kafka denies access.
-            TransientError: no broker responds.
-            kafka.errors.KafkaError: no broker responded within the client's timeout.
+            TransientError: no broker responds. kafka.errors.KafkaError: a broker did not respond
+                within the client's timeout.
         """
         self._fleet = fleet
         self._metrics = metrics
@@ -97,8 +97,8 @@ class AssignmentFollower:
 
     def _join(self) -> bool:
         # Wait until the topic is known. kafka-python 3.0.12 assigns the partitions that it knows
-        # when it joins. If partitions become known during the join, it treats them as already
-        # assigned, and is assigned none until it refreshes its metadata, minutes later.
+        # when it joins. If partitions become known during the join, it treats these partitions as
+        # already assigned, and gets none until it refreshes its metadata minutes later.
         if not self._consumer.partitions_for_topic(self._topic):
             log.warning("topic_missing", topic=self._topic)
             return False
@@ -179,7 +179,7 @@ class _Listener(ConsumerRebalanceListener):  # type: ignore[misc] # kafka-python
         log.info("partitions_assigned", partitions=sorted(p.partition for p in assigned))
 
     def on_partitions_revoked(self, revoked: set[TopicPartition]) -> None:
-        # Not in our loop: another worker may start these cameras as soon as this returns.
+        # Another worker may start these cameras once this returns, so our loop would be too late.
         for partition in revoked:
             self._fleet.release(partition.partition)
             self._assigned.put((partition.partition, False))

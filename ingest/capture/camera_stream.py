@@ -36,7 +36,7 @@ def configure_ffmpeg() -> None:
     """
     # FFmpeg logs complete URLs, including passwords.
     av.logging.set_level(av.logging.PANIC)
-    # PyAV's library resolves the symbols of FFmpeg's, whose file names vary between systems.
+    # PyAV's library resolves FFmpeg's symbols. The names of FFmpeg's files vary between systems.
     limit = ctypes.CDLL(av._core.__file__).av_max_alloc
     limit.argtypes, limit.restype = [ctypes.c_size_t], None
     limit(MAX_ALLOCATION_BYTES)
@@ -80,8 +80,8 @@ class OpenedStream:
 class _HeldPackets:
     """The undecoded packets of a stream without motion, starting with the last key frame.
 
-    The key frame was already decoded on arrival. ``key_frame_seconds`` is its time within the
-    stream.
+    The key frame was already decoded on arrival. ``key_frame_seconds`` is the key frame's time
+    within the stream.
     """
 
     def __init__(self, key_frame_seconds: float | None) -> None:
@@ -126,7 +126,7 @@ class CameraStream:
         self._video = container.streams.video[0]
         self._video.codec_context.options = DECODER_OPTIONS
         self._video.thread_count = decoder_threads
-        # Use slice threads: frame threads delay the output by one frame per thread.
+        # Use slice threads, because frame threads delay the output by one frame per thread.
         self._video.thread_type = "NONE" if decoder_threads == 1 else "SLICE"
         self._formats = frozenset(container.format.name.split(","))
         self._device = device
@@ -139,10 +139,9 @@ class CameraStream:
         self.at_keyframe = True
 
     def reduce_decoding(self, is_still: bool) -> None:
-        """Set whether the scene is still. If it is, only key frames are decoded.
-
-        A change takes effect at the next key frame. If something moves in a key frame, the frames
-        held back since the previous key frame follow, and then the same key frame again.
+        """Set whether the scene is still. In a still scene, only key frames are decoded. A change
+        takes effect at the next key frame. If something moves in a key frame, the frames held back
+        since the previous key frame follow, and then the same key frame again.
         """
         self._is_still = is_still
 
@@ -173,7 +172,8 @@ class CameraStream:
             # Demux all streams, so that the deadline also applies to the data of other streams.
             for packet in self._container.demux():
                 self._deadline.check()
-                # Compare streams, not indexes: at the end, each stream has a packet with index 0.
+                # Compare streams and not indexes. At the end, each stream has a packet with index
+                # 0.
                 if packet.stream is not self._video:
                     continue
                 self.at_keyframe = bool(packet.is_keyframe)
@@ -225,13 +225,13 @@ class CameraStream:
         return self._is_still and self._effort is DecodeEffort.ALL and self._sizes.can_reduce()
 
     def _at_key_frame(self, packet: "av.Packet[Any]", arrival: Instant) -> Iterator[StreamFrame]:
-        """Decode only a key frame. Unless it has motion, hold packets back until the next one."""
+        """Decode only a key frame. Without motion, hold packets back until the next key frame."""
         if self._held is None:
             for frame in self._drained():
                 yield self._as_frame(frame, arrival)
         frames = self._decode_alone(packet)
         if not frames:
-            # It is marked as a key frame but is not one: no frame of this stream can be skipped.
+            # The packet is falsely marked as a key frame, so no frame can be skipped.
             self._sizes.distrust()
             yield from self._open()
             yield from self._decoded(packet, arrival)

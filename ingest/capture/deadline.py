@@ -25,7 +25,7 @@ frame, or the largest JPEG (40 Mpx) at 0.8 bytes per pixel."""
 
 
 class ConnectionDeadline:
-    """Ends a connection that delivers no frame in time, or that was stopped.
+    """Ends a connection that delivers no frame in time or was stopped.
 
     A socket's timeout restarts with each byte, so a peer that sends one byte at a time never
     exceeds it. FFmpeg does not limit the total time. So all code that reads from a camera checks
@@ -34,7 +34,7 @@ class ConnectionDeadline:
     """
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
-        """``clock`` returns monotonic time in seconds."""
+        """``clock`` returns the monotonic time in seconds."""
         self._clock = clock
         self._lock = threading.Lock()
         self._is_stopped = False
@@ -54,7 +54,7 @@ class ConnectionDeadline:
     def await_frame(self, *, key_frame: bool = False) -> None:
         """Restart the time limit for the next frame. Called after opening and after each frame.
 
-        ``key_frame``: only key frames are decoded.
+        ``key_frame``: whether only key frames are decoded.
         """
         self._expect(CaptureErrorCode.SILENT, KEY_FRAME_SECONDS if key_frame else FRAME_SECONDS)
 
@@ -64,7 +64,7 @@ class ConnectionDeadline:
             self._is_stopped = True
             if self._waiting_socket is not None:
                 with suppress(OSError):
-                    # ssl's own shutdown would drop the cipher that the reader's thread is using.
+                    # The shutdown of ssl would drop the cipher that the reader's thread is using.
                     socket.socket.shutdown(self._waiting_socket, socket.SHUT_RDWR)
             if self._relay is not None:
                 self._relay.close()
@@ -130,7 +130,7 @@ class ConnectionDeadline:
             self._end(CaptureErrorCode.TOO_MUCH)
 
     def reset_bytes(self) -> None:
-        """Reset the count: the bytes so far do not belong to the awaited frame."""
+        """Reset the count, because the bytes so far do not belong to the awaited frame."""
         self._bytes = 0
 
     def _end(self, code: CaptureErrorCode) -> NoReturn:

@@ -37,7 +37,7 @@ class DecodeControl:
         self._behind_since_seconds: float | None = None
         self._backlog_end_seconds = 0.0
         self.backlog_ms = 0.0
-        """Delay with which the last held-back frame was decoded, or 0 once the lag is gone."""
+        """Delay with which the last held-back frame was decoded, or 0 after the lag has ended."""
 
     def held_back(self, late_ms: float, now_seconds: float) -> None:
         """Record that a held-back frame was decoded ``late_ms`` after its arrival.
@@ -48,7 +48,7 @@ class DecodeControl:
         self._backlog_end_seconds = now_seconds + _BACKLOG_SECONDS
 
     def next(self, lag_ms: float, at_keyframe: bool, now_seconds: float) -> DecodeEffort:
-        """Return which frames to decode next.
+        """Return the frames to decode next.
 
         ``lag_ms`` is the stream's lag, and ``now_seconds`` is monotonic time.
         """

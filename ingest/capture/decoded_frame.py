@@ -1,4 +1,4 @@
-"""Decoded frames, and their conversion to grey and JPEG images."""
+"""Converts decoded frames to grey and JPEG images."""
 
 from dataclasses import dataclass
 from typing import Final
@@ -16,7 +16,7 @@ from ingest.clocks import Instant
 
 _GREY_HEIGHT_PX: Final = 100
 _GREY_MAX_WIDTH_PX: Final = 1_000
-"""Protects against very wide frames: 4096 x 1 px took 809 MiB when only the height was limited."""
+"""Limit for very wide frames. 4096 x 1 px took 809 MiB when only the height was limited."""
 
 _STRIDED_HEIGHT_PX: Final = 270
 """Height to which frames are subsampled before averaging (0.35 ms, not 4 ms, at 1080p)."""
@@ -107,9 +107,9 @@ class DecodedFrame:
 class StreamFrame:
     """One decoded frame.
 
-    ``stream_seconds`` is its time within the stream (None: the stream has no times),
-    ``sender_start_ms`` the Unix time of the stream's zero by the camera's clock, and ``arrival``
-    the arrival time of its packet. ``is_lone_key_frame``: the frame was decoded alone, because the
+    ``stream_seconds`` is the frame's time within the stream, or None without times in the stream.
+    ``sender_start_ms`` is the Unix time of the stream's zero by the camera's clock, and ``arrival``
+    is the packet's arrival time. ``is_lone_key_frame``: the frame was decoded alone, because the
     scene is still and all other frames are held back. ``was_held_back``: the frame was held back.
     """
 

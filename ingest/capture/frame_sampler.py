@@ -69,7 +69,7 @@ class FrameSampler:
     def process_key_frame(self, frame: DecodedFrame, captured_ms: int, arrival: Instant) -> None:
         """Process a key frame of a stream whose other frames are held back.
 
-        If something moves (:attr:`is_still` is False), the others follow, then this frame again.
+        If something moves (:attr:`is_still` is False), the held-back frames and this frame follow.
         """
         self._decoded += 1
         try:
@@ -77,7 +77,7 @@ class FrameSampler:
                 self.is_still = False
                 return
         except Exception:
-            # Process it like any other frame, so that the error is handled.
+            # Process the frame like any other frame, so that the error is handled.
             self.is_still = False
             return
         self._attempt(frame, captured_ms, arrival, is_known_still=True)

@@ -27,7 +27,7 @@ _OTHERS: Final = ("#EXT-X-MAP:", "#EXT-X-KEY:")
 _URI: Final = re.compile(r'URI="([^"]*)"')
 
 _REMEMBERED_SEGMENTS: Final = 32
-"""Several segments, because FFmpeg opens the last segment of each rendition of a playlist."""
+"""More than one segment, because FFmpeg opens the last segment of each rendition."""
 
 
 class ReadableBody(Protocol):
@@ -91,15 +91,15 @@ class _PlaylistConnection:
 
 
 class PlayedSegments:
-    """Remembers the last segments of a camera's earlier connections. Used by its reader's thread.
+    """Remembers the last segments of a camera's earlier connections. Not thread-safe.
 
-    A segment is recognised by its number in the playlist and by its content. Names can change with
-    each connection, numbers restart with the encoder, and some cameras write new content under the
-    same number.
+    A segment is recognised by its number in the playlist and by its content. Its name can change
+    with each connection, numbers restart with the encoder, and some cameras write new content under
+    the same number.
     """
 
     def __init__(self) -> None:
-        """Create a memory without segments."""
+        """Start without played segments."""
         self._before: _Played | None = None
         self._was_live = False
         self._connection = _PlaylistConnection()
@@ -155,7 +155,7 @@ class PlayedSegments:
 
 
 class _SegmentBody:
-    """A segment that reports its digest at the start, and again after it was read to the end."""
+    """A segment that reports its digest at the start, and again after it was read completely."""
 
     def __init__(
         self, body: ReadableBody, begun: Callable[[bytes], None], played: Callable[[bytes], None]
@@ -191,7 +191,7 @@ _MAX_BYTES: Final = 2 * 1024 * 1024
 """Six hours of 2 s segments with 180-byte names. FFmpeg needs 13 times the playlist's size."""
 
 _MAX_RENDITIONS: Final = 64
-"""FFmpeg reads all renditions and stores 11 kB for each. A playlist can list more playlists."""
+"""Limit of playlists, because FFmpeg reads all renditions, and stores 11 kB for each."""
 
 _READ_BYTES: Final = 65_536
 
@@ -256,7 +256,7 @@ class PrefixedBody:
 
 
 def _read(body: HttpBody, minimum_bytes: int) -> bytes:
-    """Return at least ``minimum_bytes``, or all bytes if there are fewer."""
+    """Return at least ``minimum_bytes``, or all bytes of a shorter body."""
     parts: list[bytes] = []
     missing = minimum_bytes
     while missing > 0 and (part := body.read(min(_READ_BYTES, missing))):

@@ -46,7 +46,7 @@ class HttpBody:
         if self._is_broken:
             return b""
         try:
-            # read() would wait for ``size`` bytes: a second with a slow stream.
+            # read() would wait for ``size`` bytes, which takes a second with a slow stream.
             return self._response.read1(size)
         except CaptureError:
             self._is_broken = True
@@ -106,7 +106,7 @@ class HttpSource:
         except urllib.error.HTTPError as error:
             raise CaptureError(_refusal(error.code)) from None
         except ValueError:
-            # urllib's error for an unknown authentication scheme.
+            # urllib raises this for an unknown authentication scheme.
             raise CaptureError(CaptureErrorCode.CREDENTIALS) from None
         except (OSError, http.client.HTTPException) as error:
             is_untrusted = isinstance(getattr(error, "reason", error), ssl.SSLCertVerificationError)
@@ -278,7 +278,7 @@ class _RedirectHandler(urllib.request.HTTPRedirectHandler):
 def tls_context(ca_file: str) -> ssl.SSLContext:
     """Return a TLS context. It verifies certificates only if there is a CA file.
 
-    Most cameras have self-signed certificates. Used for both rtsps and https cameras.
+    Most cameras have self-signed certificates. Both rtsps and https cameras use it.
     """
     if ca_file:
         return ssl.create_default_context(cafile=ca_file)

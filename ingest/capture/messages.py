@@ -65,7 +65,7 @@ class FrameSettings:
 
 
 class Configure(msgspec.Struct, frozen=True, kw_only=True, tag=True):
-    """The first command: the settings for all cameras of a process.
+    """The first command, with the settings for all cameras of a process.
 
     ``memory_bytes`` is the maximum memory beyond the process's initial size.
     """
@@ -115,8 +115,8 @@ class EncodedImage:
 class Moment(msgspec.Struct, frozen=True, kw_only=True):
     """Capture time of a frame, given as the frame's age on arrival.
 
-    ``arrival_seconds`` is monotonic time, which all processes of a machine share. Processes' wall
-    clocks can differ after the machine's was set back (:class:`ingest.clocks.MonotonicWallClock`).
+    ``arrival_seconds`` is monotonic time, which all processes share. Their wall clocks can differ
+    after the machine's clock was set back (:class:`ingest.clocks.MonotonicWallClock`).
     """
 
     arrival_seconds: float
@@ -124,7 +124,7 @@ class Moment(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Running(msgspec.Struct, frozen=True, kw_only=True, tag=True):
-    """A capture's thread, which identifies the cause of a crash. ``thread_id`` is a pthread ID."""
+    """The thread of a capture, to identify the cause of a crash. ``thread_id`` is a pthread ID."""
 
     number: int
     thread_id: int
@@ -151,7 +151,7 @@ class Sampled(msgspec.Struct, frozen=True, kw_only=True, tag=True):
 
 
 class StatusReport(msgspec.Struct, frozen=True, kw_only=True, tag=True):
-    """Progress of a stream: its latest frame, and counts of frames since the previous report.
+    """Progress of a stream: the latest frame, and counts of frames since the previous report.
 
     All frames up to ``settled`` have been reported. ``still`` counts sampled frames without motion;
     ``is_still``: the last sampled frame had no motion. ``holds_back``: frames after ``settled`` are
@@ -205,7 +205,7 @@ Report = Running | Connected | Sampled | StatusReport | Dropped | Disconnected |
 
 LENGTH_BYTES: Final = 4
 MAX_REPORT_BYTES: Final = 64 * 1024 * 1024
-"""The largest frame (40 megapixels) takes half of this, as a JPEG of the best quality."""
+"""Twice the size of the largest frame (40 megapixels) as a JPEG of the best quality."""
 
 
 def _as_text(value: object) -> object:
@@ -234,12 +234,12 @@ def framed(message: Command | Report) -> bytes:
 
 
 def read_command(read_exactly: Callable[[int], bytes]) -> Command:
-    """Return the next command. Errors of ``read_exactly`` are not handled."""
+    """Return the next command. Errors of ``read_exactly`` are not caught."""
     return _commands.decode(read_exactly(_length(read_exactly)))
 
 
 def read_report(read_exactly: Callable[[int], bytes]) -> Report:
-    """Return the next report. Treat it as untrusted: the process that sent it decodes such data.
+    """Return the next report, which is untrusted, because its sender decodes untrusted data.
 
     Raises:
         msgspec.MsgspecError: the data is not a report.

@@ -32,7 +32,7 @@ from ingest.clocks import Clock
 from ingest.errors import CaptureError, CaptureErrorCode
 
 _ALMOST: Final = 0.95
-"""An attempt that fails after this fraction of the timeout counts as timed out."""
+"""An attempt that fails after this fraction of the timeout counts as a timeout."""
 
 _FILE_OPTIONS: Final = {
     **DECODER_OPTIONS,
@@ -46,7 +46,7 @@ _RTSP_OPTIONS: Final = {
     # FFmpeg only connects to the relay, which connects to the camera.
     "protocol_whitelist": "rtsp,rtp,tcp",
     "fflags": "nobuffer",
-    # Otherwise, FFmpeg reads 20 frames to estimate the frame rate: opening takes 1.2 s, not 0.4 s.
+    # Otherwise, FFmpeg estimates the frame rate from 20 frames, and opening takes 1.2 s, not 0.4 s.
     "fpsprobesize": "0",
 }
 _MAX_REDIRECTS: Final = 3
@@ -60,7 +60,7 @@ _PLAYLIST_OPTIONS: Final = {
     **DECODER_OPTIONS,
     "format_whitelist": "hls,mpegts,mov,mp4,aac,webvtt",
     "protocol_whitelist": "http,https",
-    # HttpSource must open each URL, one at a time.
+    # HttpSource must open all URLs, one at a time.
     "http_persistent": "0",
     "http_multiple": "0",
     "http_seekable": "0",
@@ -91,13 +91,13 @@ def open_stream(
     """
     started = time.monotonic()
     played = played or PlayedSegments()
-    # Twice the time, as for FFmpeg's own connections: to connect, and to detect the format.
+    # Allow twice the time, as for FFmpeg's own connections: to connect, and to detect the format.
     deadline.start(2 * limits.open_timeout_seconds)
     try:
         opened = _Opening(url, rules, limits, deadline, played, device).open()
     except (av.error.FFmpegError, OSError, ValueError) as error:
         timed_out = time.monotonic() - started >= limits.open_timeout_seconds * _ALMOST
-        # Raise without the cause: FFmpeg's errors contain the URL.
+        # Omit the cause, because FFmpeg's errors contain the URL.
         code = deadline.expired_with or _opening_error_code(error, url.scheme, timed_out)
         raise CaptureError(code) from None
     return CameraStream(opened, limits.decoder_threads, deadline, played, now, device)
@@ -255,7 +255,7 @@ def _redirected(url: StreamUrl, text: str, rules: StreamUrlRules) -> StreamUrl:
         is_malformed = error.code == "stream_url_malformed"
         code = CaptureErrorCode.NO_STREAM if is_malformed else CaptureErrorCode.FORBIDDEN
         raise CaptureError(code) from None
-    # TLS must redirect to TLS, so that the target must also prove its identity.
+    # A redirect from TLS must lead to TLS, so that the target also proves its identity.
     allowed = {StreamScheme.RTSPS, url.scheme}
     if target.scheme not in allowed & {StreamScheme.RTSP, StreamScheme.RTSPS}:
         raise CaptureError(CaptureErrorCode.FORBIDDEN)

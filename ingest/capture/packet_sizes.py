@@ -20,7 +20,7 @@ _FIRST_DEVIATION: Final = 0.25
 
 _MIN_GROUPS: Final = 3
 _MIN_FRAMES: Final = 75
-"""Minimum numbers of GOPs and sizes for reliable levels."""
+"""Minimum numbers of GOPs and of packet sizes for reliable levels."""
 
 _SLACK: Final = 1.0
 _RISE: Final = 10.0
@@ -72,7 +72,7 @@ class PacketSizeMonitor:
         )
 
     def distrust(self) -> None:
-        """Never reduce decoding on this connection again: its key frames are not genuine."""
+        """Never reduce decoding again, because the connection's key frames are not genuine."""
         self._is_distrusted = True
 
     def shown_at(self, time: int | None) -> None:
@@ -108,7 +108,7 @@ class PacketSizeMonitor:
         place = min(self._place, _MAX_PLACES)
         self._place += 1
         self._frames += 1
-        # A new position starts with the level of the previous position.
+        # A position that occurs for the first time starts with the level of the previous position.
         level = self._levels.get(place, self._levels.get(place - 1, float(size_bytes)))
         self._levels[place] = level + _LEVEL_SHARE * (size_bytes - level)
         difference = (size_bytes - level) / max(1.0, level)

@@ -44,9 +44,9 @@ class StreamOpened:
 class CapturedFrame:
     """One frame of a camera.
 
-    ``stream_seconds`` is its time within the stream, or its arrival (monotonic) if the stream has
-    no times. ``captured_ms`` is Unix time (UTC), never after ``arrival``. For ``is_lone_key_frame``
-    and ``was_held_back``, see :class:`ingest.capture.decoded_frame.StreamFrame`.
+    ``stream_seconds`` is the time within the stream or, without times, of arrival (monotonic).
+    ``captured_ms`` is Unix time (UTC), never after ``arrival``. For ``is_lone_key_frame`` and
+    ``was_held_back``, see :class:`ingest.capture.decoded_frame.StreamFrame`.
     """
 
     frame: DecodedFrame
@@ -113,7 +113,7 @@ class FrameReader:
         )
 
     def start(self, follow: Callable[["FrameReader"], None]) -> None:
-        """Start the thread. It calls ``follow``, which must iterate over :meth:`connections`."""
+        """Start the thread with ``follow``, which must iterate over :meth:`connections`."""
         self._thread = threading.Thread(
             target=follow, args=(self,), name=self._context.name, daemon=True
         )
@@ -154,7 +154,7 @@ class FrameReader:
 
 
 class CameraConnection:
-    """One connection, or all repetitions of a file. Used by the reader's thread.
+    """One connection, or all repetitions of a file. Only for the reader's thread.
 
     A context manager. Iterate over it for the connection's events. An error in the connection or in
     the body of the ``with`` is not raised, but stored as :attr:`error_code`.
@@ -180,10 +180,10 @@ class CameraConnection:
         return self._context.stop.is_set()
 
     def reduce_decoding(self, is_still: bool) -> None:
-        """Set whether the scene is still. If it is, only key frames of a live stream are decoded
-        (see :mod:`ingest.capture.camera_stream`).
+        """Set whether the scene is still. In a still scene, only key frames of a live stream are
+        decoded (see :mod:`ingest.capture.camera_stream`).
         """
-        # A stream played at the recorded speed is read in bursts between key frames.
+        # A stream that is played at the recorded speed is read in bursts between key frames.
         if self._stream is not None and self._pacer is None:
             self._stream.reduce_decoding(is_still)
 
@@ -207,7 +207,7 @@ class CameraConnection:
             if self._is_by_device and error.code is CaptureErrorCode.UNDECODABLE:
                 self._context.decoding.disable()
         elif isinstance(error, Exception):
-            # Omit the message: FFmpeg's errors contain the URL, including the password.
+            # Omit the message, because FFmpeg's errors contain the URL with the password.
             log.error(
                 "stream_reader_failed",
                 reader=self._context.name,

@@ -39,7 +39,7 @@ class AnswerReader:
         self._begun = b""
         self._body_bytes = 0
         self.redirected_to: str | None = None
-        """Target of a redirect (may be empty), or None. Nothing is forwarded after a redirect."""
+        """Target of a redirect (can be empty), or None. After a redirect, no data is forwarded."""
 
     def add(self, data: bytes) -> bytes:
         """Add received bytes, and return the bytes to forward: complete headers and their bodies.
@@ -149,7 +149,7 @@ class RtspRelay:
         for connection in (self._listener, self._camera, self._ours):
             if connection is not None:
                 with suppress(OSError):
-                    # ssl's own shutdown would drop the cipher that the relay's thread is using.
+                    # The shutdown of ssl would drop the cipher that the relay's thread is using.
                     socket.socket.shutdown(connection, socket.SHUT_RDWR)
 
     def _run(self) -> None:
@@ -194,9 +194,8 @@ class RtspRelay:
         return self._reader.redirected_to is None
 
     def _received(self) -> bytes | None:
-        """Return the available data of the camera, empty at the end, or None if there is none yet.
-
-        TLS has messages without application data.
+        """Return the available data of the camera, empty at the end, or None if there is no data
+        yet. TLS has messages without application data.
         """
         parts: list[bytes] = []
         self._camera.settimeout(0)

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from ingest.capture.messages import MotionRules
 
 _EARLY_SHARE = 0.02
-"""Fraction of the interval by which a frame can be early, because cameras' timestamps jitter."""
+"""Fraction of the interval by which a frame can be early, because camera timestamps jitter."""
 
 
 class Sampler:
@@ -58,7 +58,7 @@ class MotionFilter:
 
     Compares each image with a moving average of the earlier images, which also detects motion that
     is too slow for a comparison of consecutive frames. If a car stops, frames pass until the car
-    has become background, and then not until it moves again: its pass was already captured when it
+    has become background, and again when the car moves. Its pass was already captured when it
     arrived. The first frames always pass.
 
     **Source:** the method (difference from a moving average of an image 100 px high) is that of
@@ -92,7 +92,7 @@ class MotionFilter:
         return True
 
     def reset(self) -> None:
-        """Discard the background: the camera may have been turned while it was offline."""
+        """Discard the background, because the camera may have been turned while it was offline."""
         self._background = None
 
     def _moved(self, image: GreyImage, captured_ms: int) -> bool:

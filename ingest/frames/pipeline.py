@@ -50,7 +50,7 @@ class _Counted:
 
 
 class FramePipeline:
-    """Sends a camera's frames, and ticks while there are no frames.
+    """Sends a camera's frames, and sends ticks while there are no frames.
 
     Three threads call this class. The capture process's thread delivers frames, the maintenance
     thread sends ticks, and the thread that applies configurations stops and resumes sending.
@@ -59,7 +59,7 @@ class FramePipeline:
     def __init__(self, config: CameraConfig, deps: PipelineDeps) -> None:
         """Send a first tick, so that later stages know that the camera's clock is running."""
         start = deps.now()
-        # All threads read it; the thread that applies configurations replaces it as a whole.
+        # All threads read this. The thread that applies configurations replaces the whole value.
         self.config = config
         self._deps = deps
         # The process's thread writes these single values, and the maintenance thread reads them.
@@ -126,7 +126,7 @@ class FramePipeline:
             self._send_tick(now, self._timeline.disconnected(now.unix_ms))
 
     def close(self) -> None:
-        """Send a last tick. Nothing is sent after it, not even the frame being processed."""
+        """Send a last tick. Afterwards, nothing is sent, not even the frame being processed."""
         with self._out_lock:
             now = self._deps.now()
             self._send_tick(now, self._timeline.disconnected(now.unix_ms))
@@ -225,7 +225,7 @@ class FramePipeline:
     def _offer_snapshot(self, report: Sampled, captured_ms: int) -> None:
         image = report.image
         snapshot = Snapshot(self.config.owner_id, self.config.camera_id, captured_ms, image)
-        # Hold the lock: after end(), the snapshot may be deleted and must not be stored again.
+        # Hold the lock. After end(), the snapshot may be deleted and must not be stored again.
         with self._out_lock:
             if not self._is_closed:
                 self._deps.snapshots.offer(snapshot)

@@ -28,7 +28,7 @@ _REQUEST_TIMEOUT_MS: Final = 10_000
 BUFFER_BYTES = 67_108_864
 """Maximum total size of the frames waiting for Kafka. Further frames are dropped and counted."""
 _STATUS_RESERVE_BYTES: Final = 16 * 1024 * 1024
-# Maximum time that a send waits for Kafka's metadata.
+# Maximum time for which a send waits for Kafka's metadata.
 _SEND_BLOCK_MS = 500
 _OVERHEAD_BYTES: Final = 1_024
 _RETRY_SECONDS: Final = 0.05
@@ -130,8 +130,8 @@ class FrameProducer:
 
         Raises:
             MisconfiguredError: Kafka denies access.
-            TransientError: no broker responds.
-            kafka.errors.KafkaError: no broker responded within the client's timeout.
+            TransientError: no broker responds. kafka.errors.KafkaError: a broker did not respond
+                within the client's timeout.
         """
         self._max_message_bytes = settings.kafka_max_message_bytes
         self._frames_bytes = BUFFER_BYTES
@@ -185,7 +185,7 @@ class FrameProducer:
         for worker in workers:
             worker.end()
         for worker in workers:
-            # Use only half of the time: the client needs the other half to send its records.
+            # Use only half of the time. The client needs the other half to send its records.
             worker.join(max(0.0, deadline_seconds - timeout_seconds / 2 - time.monotonic()))
         try:
             self._client.close(timeout=max(0.0, deadline_seconds - time.monotonic()))
@@ -216,7 +216,7 @@ class FrameProducer:
         return is_taken
 
     def _begin_trace(self, meta: FrameMeta) -> Span | None:
-        """Start the trace of a frame if it is sampled. Return the span of the sending, or None."""
+        """Start the trace of a frame if it is sampled. Return the span of sending it, or None."""
         about = {"platestream.camera.id": str(meta.camera_id)}
         captured = begin_trace("capture frame", attributes=about, start_ms=meta.captured_ms)
         if captured is None:

@@ -17,7 +17,7 @@ log = structlog.get_logger(__name__)
 
 _THREADS: Final = 2
 _MAX_WAITING: Final = 200
-"""Maximum number of cameras with a waiting snapshot, each an image of about 300 kB."""
+"""Maximum number of cameras with a waiting snapshot (about 300 kB each)."""
 
 _READ_SECONDS: Final = 5.0
 
@@ -33,7 +33,7 @@ class Snapshot:
 
 
 class SnapshotUploader:
-    """Stores snapshots in the background. A newer snapshot replaces a waiting snapshot.
+    """Stores snapshots in the background. A newer snapshot replaces a camera's waiting snapshot.
 
     While S3 is slow or unavailable, the API's snapshots become outdated. Nothing else is affected.
     Operations on a camera's snapshot are serialised. Otherwise, a slow upload could restore a
@@ -69,7 +69,7 @@ class SnapshotUploader:
             self._changed.notify()
 
     def remove(self, owner_id: UUID, camera_id: UUID) -> None:
-        """Try once to delete a camera's snapshot; the API retries a failure. Never blocks."""
+        """Try once to delete a camera's snapshot. The API retries if this fails. Never blocks."""
         with self._changed:
             self._waiting[camera_id] = None
             self._owners[camera_id] = owner_id

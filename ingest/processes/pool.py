@@ -41,7 +41,7 @@ _QUARANTINE: Final = RetryPolicy(
     first_pause_seconds=10.0, longest_pause_seconds=900.0, spread=(0.75, 1.25)
 )
 _CLEARED_SECONDS: Final = 120.0
-"""Time without a crash of its process after which a suspect is cleared."""
+"""Time without a crash after which a suspected capture is cleared."""
 
 
 ReportHandler = Callable[["Capture", Report], None]
@@ -97,7 +97,7 @@ class Capture:
 
 @dataclass(eq=False)
 class _ProcessSlot:
-    """A process and its captures. The process's thread resets ``silent_checks`` to 0."""
+    """A process and its captures. The process's thread sets ``silent_checks`` to 0."""
 
     captures: dict[int, Capture] = field(default_factory=dict)
     process: CaptureProcess | None = None
@@ -110,9 +110,9 @@ class CapturePool:
     """Starts capture processes, and replaces crashed processes.
 
     A crash ends all captures of the process. If the capture that caused the crash is known, it is
-    quarantined: retried at increasing intervals, in a separate process. The other captures resume
-    together immediately. If the cause is unknown, each capture resumes in a separate process until
-    it is cleared, so that the cause cannot interrupt other captures again.
+    quarantined, that is, retried at increasing intervals in a separate process. The other captures
+    resume together immediately. If the cause is unknown, each capture resumes in a separate process
+    until it is cleared, so that the cause cannot interrupt other captures again.
 
     All work is done in the pool's thread. Other threads can only call methods marked "any thread".
     """
@@ -141,7 +141,7 @@ class CapturePool:
         self._waiting: list[Capture] = []
         self._thread = threading.Thread(target=self._run, name="captures", daemon=True)
         self._thread.start()
-        # Starting takes a second, so start a process before cameras are assigned.
+        # A start takes a second, so a process is started before cameras are assigned.
         self.put(lambda: self._new_slot(is_for_one=False))
 
     def capture(
@@ -258,7 +258,7 @@ class CapturePool:
             suspect=suspects[0].name if suspects else "",
         )
         self._on_crash()
-        # First resume captures that are not suspects, so that they miss as little as possible.
+        # First resume the captures that are not suspected, so that they miss as little as possible.
         for capture in live:
             if capture not in suspects:
                 capture.is_suspect = capture.is_suspect or not suspects

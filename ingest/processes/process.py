@@ -23,7 +23,7 @@ _CRASHED_THREAD: Final = re.compile(rb"^Current thread 0x([0-9a-f]+)", re.MULTIL
 _MAX_CRASH_BYTES: Final = 65_536
 _REAP_SECONDS: Final = 10.0
 _ENVIRONMENT: Final = {
-    # Otherwise, each thread has a separate arena, which never shrinks from its peak size.
+    # Otherwise, each thread has a separate arena, which never shrinks below its peak size.
     "MALLOC_ARENA_MAX": "2",
     "OMP_NUM_THREADS": "1",
     "OPENBLAS_NUM_THREADS": "1",
@@ -39,7 +39,7 @@ class ProcessEnd:
 
 
 class CaptureProcess:
-    """A running capture process. The thread that starts it also commands and must outlive it.
+    """A running capture process. Only the thread that started the process can command it.
 
     The kernel kills the process when that thread ends.
     """
@@ -114,7 +114,7 @@ class CaptureProcess:
             except (EOFError, OSError):
                 pass
             except (msgspec.MsgspecError, ValueError):
-                # The process was compromised, or its memory is corrupted.
+                # The report is invalid: the process was compromised, or its memory is corrupted.
                 log.error("capture_report_unreadable", pid=self.pid)
                 self.kill()
             # After any error, other processes take over the cameras.

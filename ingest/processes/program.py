@@ -49,10 +49,10 @@ _PR_SET_NO_NEW_PRIVS: Final = 38
 _FILES_FOR_ALL: Final = 64
 _FILES_PER_CAPTURE: Final = 32
 _FILES_PER_DEVICE: Final = 32
-"""Number of files that a driver opens for each stream that it decodes."""
+"""Number of files that a driver opens for each decoded stream."""
 _ALIVE_SECONDS: Final = 1.0
 _MAX_WAITING_FRAMES: Final = 16
-"""Maximum number of a camera's frames that wait for the worker: a delay of a second or two."""
+"""Maximum number of a camera's frames that wait for the worker, for a second or two."""
 
 
 class ReportSender:
@@ -113,7 +113,7 @@ class ReportSender:
 
 
 class CaptureProgram:
-    """The captures of one process, by number. All methods run in the main thread."""
+    """The captures of one process, by number. Call all methods in the main thread."""
 
     def __init__(
         self, settings: Configure, reports: ReportSender, device: VideoDevice | None
@@ -159,7 +159,7 @@ class CaptureProgram:
         self._reports.put(Stopped(number=number))
 
     def _read(self, number: int, sampler: FrameSampler, connection: CameraConnection) -> None:
-        # This is separate so that no decoded frame stays in memory until the next connection.
+        # This is a separate function, so that no decoded frame stays in memory between connections.
         for event in connection:
             if isinstance(event, CapturedFrame):
                 _sample(sampler, event)
@@ -216,7 +216,7 @@ def main() -> None:
 
 
 def _end() -> NoReturn:
-    # Do not wait for threads: in FFmpeg, a reader may be waiting for a hung camera.
+    # Do not wait for threads, because a reader may be waiting in FFmpeg for a hung camera.
     os._exit(0)
 
 
