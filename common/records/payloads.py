@@ -47,8 +47,7 @@ class Payload(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
 class RegionPayload(Payload, frozen=True, kw_only=True):
     """Country of a plate: its ISO 3166-1 code, or the name given by a third-party model.
 
-    ``confidence`` is 0 to 1, or absent if only the order of letters and digits indicates the
-    country.
+    ``confidence`` (0 to 1) is absent if only the order of letters and digits shows the country.
     """
 
     code: str
