@@ -50,7 +50,10 @@ class TrackerStateStore:
         await self._table.put(key, encode(state))
 
     async def forget(self, key: bytes, end: FrameReadings) -> None:
-        """Delete the state of a camera, and record ``end``, the position of the deletion."""
+        """Delete a camera's state and record the position of its last record, ``end``.
+
+        Return once Kafka has stored both changes.
+        """
         captured_ms = end.captured_ms
         before = self._deleted_up_to(end)
         # A recreated topic starts at offset 0 again, and the same end may be read twice.

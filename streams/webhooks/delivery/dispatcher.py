@@ -82,7 +82,10 @@ class Dispatcher:
         self._next_beginning: asyncio.Handle | None = None
 
     async def offer(self, delivery: Delivery, event: Event) -> None:
-        """Accept a delivery; return once the next delivery can be offered."""
+        """Accept a delivery; return once the next delivery can be offered.
+
+        ``event`` is acknowledged once the delivery is stored in the table or completed.
+        """
         key = pending_key(delivery)
         job = self._jobs.get(key)
         if job is not None:
