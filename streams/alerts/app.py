@@ -1,4 +1,4 @@
-"""Builds the alerts stage: final and provisional recognitions -> candidates -> alerts."""
+"""Builds the alerts stage, which turns recognitions into candidates, and candidates into alerts."""
 
 from collections.abc import Iterable, Sequence
 from functools import partial
@@ -38,7 +38,7 @@ LATE_MS: Final = 120_000
 """Alerts that trigger later than this after the capture are marked as late."""
 _BATCH_SIZE: Final = 200
 _BATCH_WAIT_SECONDS: Final = 0.01
-# Cooldowns per partition, to limit memory. Above the limit, the oldest are removed.
+# Maximum number of cooldowns per partition, to limit memory. The oldest cooldowns are removed.
 _MAX_COOLDOWNS: Final = 100_000
 
 

@@ -1,4 +1,4 @@
-"""Decides which candidates trigger their alert, based on cooldowns and earlier early triggers.
+"""Decides which candidates trigger their alert, based on cooldowns and past early triggers.
 
 The state of a cooldown is written, and acknowledged by Kafka, before the trigger is published. If
 the process crashes in between, the candidate is read again and recognised as already triggered, and

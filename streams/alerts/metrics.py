@@ -11,7 +11,7 @@ class AlertMetrics:
     """The metrics of one worker. Thread-safe."""
 
     def __init__(self, registry: CollectorRegistry | None = None) -> None:
-        """Register the metrics in ``registry``, or in a new one."""
+        """Register the metrics in ``registry``, or in a new registry."""
         registry = registry or CollectorRegistry()
         self.rules = gauge("platestream_alerts_rules", registry)
         self.rule_faults = counter("platestream_alerts_invalid_rules_total", registry)

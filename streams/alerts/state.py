@@ -64,7 +64,7 @@ class StateBuffer:
         return self._known[key]
 
     def pass_state(self, arrival: ArrivedCandidate) -> PassState | None:
-        """Return the state of a candidate's alert and pass, or None if there is none."""
+        """Return the state of a candidate's alert and pass, or None if nothing is stored."""
         key = arrival.pass_key
         return self._passes[key][1] if key in self._passes else self._table.read(PassState, key)
 

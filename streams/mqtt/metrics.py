@@ -11,7 +11,7 @@ class MqttMetrics:
     """The metrics of one worker. Thread-safe."""
 
     def __init__(self, registry: CollectorRegistry | None = None) -> None:
-        """Register the metrics in ``registry``, or in a new one."""
+        """Register the metrics in ``registry``, or in a new registry."""
         registry = registry or CollectorRegistry()
         self.connected = gauge("platestream_mqtt_connected", registry)
         self.messages = counter("platestream_mqtt_messages_total", registry)

@@ -1,4 +1,4 @@
-"""Builds the recognition stage: frames -> readings -> recognitions."""
+"""Builds the recognition stage, which reads the plates in frames and recognises passes."""
 
 import time
 
@@ -231,7 +231,7 @@ def _longest_track_ms(settings: RecognitionSettings) -> int:
 
 
 def _max_frames(settings: RecognitionSettings) -> int:
-    # An inference worker gets the next batch before it has finished the previous one.
+    # An inference worker gets the next batch before it has finished the previous batch.
     each = max(_FRAMES_PER_WORKER, 2 * settings.batch_size)
     return each * settings.worker_count
 

@@ -72,7 +72,7 @@ def direction_between(first: Box, last: Box) -> Direction | None:
 
 
 def _growth(first_px: float, last_px: float) -> float:
-    """Return the natural logarithm of the ratio of the last size to the first."""
+    """Return the natural logarithm of the ratio of the last size to the first size."""
     return math.log(last_px / first_px)
 
 

@@ -60,7 +60,7 @@ class RecognitionMetrics:
     """The metrics of one worker. Thread-safe."""
 
     def __init__(self, registry: CollectorRegistry | None = None, *, cameras: int = 0) -> None:
-        """Register the metrics in ``registry``, or in a new one.
+        """Register the metrics in ``registry``, or in a new registry.
 
         ``cameras`` is the maximum number of cameras with separate metrics.
         """

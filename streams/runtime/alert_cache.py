@@ -53,8 +53,8 @@ class AlertCache:
     async def whole(self, alert: AlertConfig) -> AlertConfig:
         """Return the alert that a reference refers to, waiting briefly if the alert is unknown.
 
-        If the alert was changed long ago, its lists are those of the latest revision. If the alert
-        was deleted long ago, the result has no lists.
+        If the alert was changed long ago, its lists come from the latest revision. If the alert was
+        deleted long ago, the result has no lists.
         """
         if not alert.is_reference:
             return alert

@@ -56,7 +56,7 @@ class StageMetrics:
     """The metrics of one stage. Thread-safe."""
 
     def __init__(self, registry: CollectorRegistry | None = None) -> None:
-        """Register the metrics in ``registry``, or in a new one."""
+        """Register the metrics in ``registry``, or in a new registry."""
         self.registry = registry or CollectorRegistry()
         self.released = counter("platestream_stream_messages_processed_total", self.registry)
         self.dead_letters = counter("platestream_stream_dead_letters_total", self.registry)
@@ -76,7 +76,7 @@ class StageMetrics:
 
 
 class StageTopic(faust.Topic):
-    """A topic that Faust never creates, except its own changelogs."""
+    """A Kafka topic. Faust only creates the topics of its own changelogs."""
 
     app: "StageApp"
 
@@ -127,7 +127,7 @@ class StageApp(faust.App):
     """Details of the stage that ``/readyz`` adds to its status."""
 
     def require_membership(self) -> None:
-        """Raise if the group may have excluded this worker, which then must not send.
+        """Raise an error if the group may have excluded this worker, which then must not send.
 
         Raises:
             TransientError: the worker has not heard from its group for the length of a session.

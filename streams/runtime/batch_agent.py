@@ -118,7 +118,7 @@ async def event_batches(
 ) -> AsyncGenerator[Sequence[Event], None]:
     """Yield the events of a Faust stream in batches.
 
-    Requesting the next batch acknowledges the last one. A rebalance waits for acknowledgements.
+    Requesting the next batch acknowledges the last batch. A rebalance waits for this.
     """
     stream.enable_acks = False
     found: AsyncIterable[Event] = stream.events()

@@ -100,7 +100,7 @@ class StageConsumerThread(driver.AIOKafkaConsumerThread):
 class StageConsumer(driver.Consumer):
     """Commits only records that the stage has released."""
 
-    # A StageApp. Its module imports this one.
+    # The app is a StageApp, whose module imports this module.
     app: Any
     _thread: StageConsumerThread
 
@@ -213,7 +213,7 @@ class StageConsumer(driver.Consumer):
         await super().on_partitions_assigned(assigned, generation_id)
 
     async def perform_seek(self) -> None:
-        """Seek to the committed offsets; without one, to the beginning of the partition."""
+        """Seek to the committed offsets, or to the beginning of partitions without an offset."""
         await super().perform_seek()
         starts = await self._find_starts([tp for tp in self.assignment() if self._is_ours(tp)])
         for tp, start in starts.items():

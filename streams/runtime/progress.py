@@ -76,7 +76,7 @@ K = TypeVar("K", bound=Hashable)
 
 @dataclass(frozen=True, kw_only=True)
 class Position:
-    """The position up to which a partition is processed, and its end, as next offsets."""
+    """The position up to which a partition is processed, and its end. Both are next offsets."""
 
     done: int
     end: int

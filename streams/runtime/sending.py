@@ -219,7 +219,7 @@ class StageProducer(driver.Producer):
     was closed, unless the connection is closed by a reset.
     """
 
-    # A StageApp. Its module imports this one.
+    # The app is a StageApp, whose module imports this module.
     app: Any
 
     def _new_producer(self, transactional_id: str | None = None) -> AIOKafkaProducer:

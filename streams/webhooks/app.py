@@ -1,4 +1,4 @@
-"""Builds the webhooks stage: events -> deliveries -> attempts -> the status of each webhook."""
+"""Builds the webhooks stage, which turns events into deliveries, and attempts into statuses."""
 
 import asyncio
 import time

@@ -219,7 +219,7 @@ class BacklogReader:
                 self._show()
         key = late_key(gap.partition, gap.gap, record.key)
         task = asyncio.create_task(self._reading.analyse(record, meta, _NOTHING_FOLLOWED, key))
-        # Let an inference worker take the frame before the capacity is checked for the next one.
+        # Let an inference worker take the frame before the capacity is checked for the next frame.
         await asyncio.sleep(0)
         return task
 

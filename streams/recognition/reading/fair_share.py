@@ -140,8 +140,8 @@ class FairShare:
 def shares(wanted: Mapping[UUID, float], capacity: float) -> dict[UUID, float]:
     """Return for each account the fraction of its demand that fits, as evenly as possible.
 
-    Accounts that demand at most the level get everything, and all others get the level. The level
-    uses up the capacity (max-min fairness). Accounts that get everything are omitted.
+    A level is chosen that uses up the capacity (max-min fairness): accounts that demand less get
+    everything, and all other accounts get the level. Accounts that get everything are omitted.
     """
     left, found = capacity, dict[UUID, float]()
     by_size = sorted(wanted, key=lambda owner_id: wanted[owner_id])

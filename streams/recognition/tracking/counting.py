@@ -53,7 +53,7 @@ class CountMarks:
         self._table = table
 
     def get(self, key: bytes) -> CountMark | None:
-        """Return the mark of a camera, or None if there is none."""
+        """Return the mark of a camera, or None if no mark is stored."""
         return self._table.read(CountMark, key)
 
     async def write(self, key: bytes, mark: CountMark) -> None:
@@ -96,7 +96,7 @@ class CameraCounter:
         self._minutes: LRUCache[UUID, _Minute] = LRUCache(_MAX_CAMERAS)
 
     def finished(self, frame: FrameReadings) -> CameraCounts | None:
-        """Return the counts of the minute that a record ends, or None if there are none.
+        """Return the counts of the minute that a record ends, or None if it ends no minute.
 
         The counts are the same until the record is added.
         """
@@ -108,7 +108,7 @@ class CameraCounter:
         return self.unfinished(frame.camera_id)
 
     def unfinished(self, camera_id: UUID) -> CameraCounts | None:
-        """Return the counts of a camera's current minute so far, or None if there are none."""
+        """Return the counts of a camera's current minute so far, or None if nothing was counted."""
         minute = self._minutes.get(camera_id)
         if minute is None or not minute.counts.total():
             return None
@@ -158,7 +158,7 @@ class CameraCounter:
         self._minutes[frame.camera_id] = minute
 
     def add_past_gap(self, frame: FrameReadings, ended: EndedTracks) -> None:
-        """Count what a record after the end of a late lane's gap reports about the gap.
+        """Count the frames and tracks of a late lane's gap that a record after the gap reports.
 
         This includes frames that were captured or lost before the first such record, and the tracks
         that end. The fresh lane counts the record itself.

@@ -32,7 +32,7 @@ class RecognitionImageStore:
         self._is_full = False
 
     async def put(self, key: str, jpeg: bytes) -> bool:
-        """Store a JPEG, overwriting an existing one. Return whether S3 had enough space.
+        """Store a JPEG, replacing any image with its key. Return whether S3 had enough space.
 
         Raises:
             TransientError: S3 is unavailable or denies access, which an administrator can fix.

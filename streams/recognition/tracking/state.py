@@ -173,7 +173,7 @@ class _Resolution:
 def is_done(state: TrackerState, frame: FrameReadings) -> bool:
     """Return whether the state already includes this frame.
 
-    Offset and time must be old: a recreated topic restarts offsets, and clocks can go back.
+    Both offset and time must be old, because offsets can restart and clocks can go back.
     """
     return frame.frame.offset <= state.last_offset and frame.captured_ms <= state.last_captured_ms
 

@@ -39,7 +39,7 @@ class TrackerStateStore:
         self._table = table
 
     def get(self, key: bytes) -> TrackerState | None:
-        """Return the state of a camera, or None if there is none."""
+        """Return the state of a camera, or None if no state is stored."""
         if self._table.get(key) is None:
             return None
         # If another release wrote the state, open passes are lost, but the camera continues.
@@ -85,7 +85,7 @@ class TrackerStateStore:
     def was_deleted_after(self, frame: FrameReadings) -> bool:
         """Return whether a record without a state is from before a camera's deletion.
 
-        Offset and time must be old: a recreated topic restarts offsets, and clocks can go back.
+        Both offset and time must be old, because offsets can restart and clocks can go back.
         """
         position = self._deleted_up_to(frame)
         return (

@@ -45,7 +45,7 @@ _SAME_PLACE_MS = 600
 
 # A moving plate that overlaps this much with the expected position within this time belongs to the
 # same vehicle, even if both texts have high confidence: a small plate can be misread with high
-# confidence. (A parked vehicle can be replaced by another one.)
+# confidence. (Another vehicle can replace a parked vehicle.)
 _SAME_PLATE_OVERLAP = 0.6
 _SAME_PLATE_MS = 450
 

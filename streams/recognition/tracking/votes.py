@@ -19,7 +19,7 @@ from common.records.recognitions import CharacterOption, PlateReading
 _MIN_PROBABILITY = 0.01
 """Lower bound, so that no single reading can veto a character. Any reading can be wrong."""
 _OTHER_CHARACTERS = 33
-"""Characters of A-Z0-9 that are not among a reading's three most likely ones."""
+"""Number of characters of A-Z0-9 besides a reading's three most likely characters."""
 _MAX_CANDIDATES = 6
 _CONFIDENCE_POWER = 3
 """A reading with confidence 0.9 counts as much as six readings with confidence 0.5."""

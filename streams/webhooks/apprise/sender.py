@@ -45,7 +45,7 @@ class AppriseSender:
         """``timeout_seconds`` applies to a whole attempt, excluding reading the image.
 
         Links lead to ``public_url``. If this is empty, no links are sent. ``threads`` is the number
-        of concurrent attempts, so that no attempt waits for a hanging one.
+        of concurrent attempts, so that no attempt waits for a hanging attempt.
         """
         self._http = http
         self._fetch_image = fetch_image
@@ -124,7 +124,7 @@ class _Attempt:
     def _exchange(self, request: ServiceRequest) -> ServiceAnswer:
         signed = SignedRequest(
             request.url,
-            # The response is not decompressed, so request an uncompressed one.
+            # The response is not decompressed, so request an uncompressed response.
             {**request.headers, "Accept-Encoding": "identity"},
             request.body,
             request.method,

@@ -211,7 +211,7 @@ class Dispatcher:
     def _begin_attempts(self) -> None:
         """Start attempts while there is capacity, a few in each turn of the event loop.
 
-        If a hundred attempts started together, each would wait for every step of all others.
+        If a hundred attempts started together, each would wait for all steps of the others.
         """
         if self._next_beginning is None:
             self._begin_some()

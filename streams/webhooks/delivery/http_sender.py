@@ -121,7 +121,7 @@ class HttpSender:
     async def post(self, request: SignedRequest) -> SendResult:
         """Send once and return the result. Receivers' errors never raise.
 
-        In a trace, the request gets a ``traceparent`` header unless the request already has one.
+        In a trace, a request without a ``traceparent`` header gets this header.
         """
         about = {"http.request.method": request.method}
         with traced(request.method, SpanKind.CLIENT, about) as span:

@@ -120,12 +120,12 @@ class DeliveryJob:
 
 
 class DeliveryIntake:
-    """Offers deliveries to the dispatcher one by one. Unreadable ones become dead letters."""
+    """Offers deliveries to the dispatcher one by one. Unreadable messages become dead letters."""
 
     def __init__(
         self, runner: StageRunner, offer: Callable[[Delivery, Event], Awaitable[None]]
     ) -> None:
-        """``offer`` accepts a delivery and an event, to be acknowledged once that is safe."""
+        """``offer`` accepts a delivery and its event, which is acknowledged once this is safe."""
         self._runner = runner
         self._offer = offer
 
@@ -142,7 +142,7 @@ class DeliveryIntake:
 
 
 def _read(message: Message) -> Delivery:
-    """Return the delivery of a message with the message's trace, unless it already has one."""
+    """Return a message's delivery, with the message's trace unless the delivery has a trace."""
     delivery = decode(Delivery, message.value or b"")
     trace = None if delivery.trace else message_trace(message)
     return delivery if trace is None else msgspec.structs.replace(delivery, trace=trace.traceparent)

@@ -20,7 +20,7 @@ class DeliveryMetrics:
     """The metrics of one worker. Thread-safe."""
 
     def __init__(self, registry: CollectorRegistry | None = None) -> None:
-        """Register the metrics in ``registry``, or in a new one."""
+        """Register the metrics in ``registry``, or in a new registry."""
         registry = registry or CollectorRegistry()
         self._attempts = counter("platestream_webhooks_attempts_total", registry)
         self._held_back = counter("platestream_webhooks_rate_limited_total", registry)

@@ -73,7 +73,7 @@ class PendingTable:
         return await self._table.put_all(changes)
 
     def retain_partitions(self, partitions: Collection[int]) -> list[tuple[bytes, PendingHead]]:
-        """Return the pending deliveries of ``partitions``; drop all others from memory."""
+        """Return the pending deliveries of ``partitions``; drop other deliveries from memory."""
         return self._table.retain(PendingHead, lambda head: head.partition, partitions)
 
 

@@ -17,7 +17,7 @@ class QueueRules:
     """The limits of attempts in flight, in total and per endpoint.
 
     An endpoint that keeps up gets one delivery at a time, in order. An endpoint with a backlog gets
-    one more for each ``backlog_per_attempt`` waiting deliveries, up to ``max_per_endpoint``.
+    one more delivery per ``backlog_per_attempt`` waiting deliveries, up to ``max_per_endpoint``.
     """
 
     max_attempts: int
@@ -48,7 +48,7 @@ class EndpointQueues:
     def __init__(self, rules: QueueRules) -> None:
         self._rules = rules
         self._endpoints: dict[str, _EndpointQueue] = {}
-        # For each account, the endpoints that can have a turn. Both are in the order of turns.
+        # For each account, the endpoints that can have a turn. Both are in order of turns.
         self._turns: dict[UUID, dict[str, None]] = {}
         self._sequence = 0
         self.in_flight = 0

@@ -80,7 +80,7 @@ def decide(
     pauses_seconds: Sequence[float],
     jitter: float | None = None,
 ) -> AttemptDecision:
-    """Return how a delivery continues after ``attempts`` attempts, including this one.
+    """Return how a delivery continues after ``attempts`` attempts, including the current attempt.
 
     ``pauses_seconds`` are the pauses between attempts. A receiver's Retry-After can extend a pause
     up to a day, but not shorten it. ``jitter`` is -1..1, random unless given.

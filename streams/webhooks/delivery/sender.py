@@ -146,7 +146,7 @@ class DeliverySender:
             return await self._subscriptions.destination(
                 target.webhook_id,
                 now_ms=self._now_ms(),
-                # Another process may have read a new webhook a moment before this one.
+                # Another process may have read a new webhook a moment before this process.
                 wait_seconds=_KNOWN_WITHIN_SECONDS if number == 1 else 0,
                 include_disabled=delivery.cause is DeliveryCause.TEST,
             )
@@ -200,7 +200,7 @@ def _with_target(result: SendResult, destination: Destination) -> SendResult:
 
 
 def _content_type(destination: Destination) -> dict[str, str]:
-    """Return our content type, unless the client has configured another one."""
+    """Return our content type, unless the client has configured another content type."""
     if any(name.lower() == "content-type" for name in destination.headers):
         return {}
     return {"Content-Type": "application/json"}

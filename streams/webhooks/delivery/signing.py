@@ -25,7 +25,7 @@ def signature_headers(
 ) -> dict[str, str]:
     """Return the headers that sign ``body``: our own headers, and the Standard Webhooks headers.
 
-    ``secrets`` are the current secret and, during a rotation, the previous one.
+    ``secrets`` are the current secret and, during a rotation, the previous secret.
 
     **Source:** the Standard Webhooks specification, "Signature scheme": base64 of the HMAC-SHA256
     of ``id.timestamp.body``; several signatures are separated by spaces.

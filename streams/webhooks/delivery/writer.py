@@ -39,7 +39,7 @@ class DeliveryOutcome:
     pending: PendingDelivery | None
     attempt: DeliveryAttempt | None = None
     is_published: bool = False
-    """Whether the attempt is on its topic. If writing to the table fails, it is not repeated."""
+    """Whether the attempt is on its topic, so that only the table must still be written."""
 
     @property
     def is_final(self) -> bool:

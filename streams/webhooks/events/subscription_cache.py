@@ -118,7 +118,7 @@ class SubscriptionCache:
         )
 
     def status(self, webhook_id: UUID) -> WebhookStatus | None:
-        """Return the status of a webhook, or None if the webhook has none."""
+        """Return the status of a webhook, or None if the webhook has no status."""
         return self._statuses.get(webhook_id)
 
     def apply_status(self, status: WebhookStatus) -> None:

@@ -44,7 +44,7 @@ def apply_attempt(
     """Return the status after an attempt read at ``offset``, or None if it does not change.
 
     An attempt that is read twice counts once. ``revision`` is the webhook's current revision, or
-    None if it was deleted. An attempt of an earlier revision does not disable the webhook.
+    None if the webhook was deleted. An attempt of an earlier revision does not disable the webhook.
     """
     target = attempt.delivery.target
     if not isinstance(target, WebhookTarget) or attempt.outcome is AttemptOutcome.CANCELLED:
