@@ -84,7 +84,7 @@ def otlp_provider(endpoint: str, *, process: str, version: str, spans: Counter) 
 
     ``spans`` counts by outcome: created, sent, failed. The standard variables
     ``OTEL_EXPORTER_OTLP_HEADERS``, ``…_CERTIFICATE`` and ``OTEL_RESOURCE_ATTRIBUTES`` apply. The
-    provider's ``shutdown`` sends queued spans for at most a second; the rest are lost.
+    provider's ``shutdown`` sends queued spans for at most a second; all other spans are lost.
     """
     provider = TracerProvider(
         resource=Resource.create(

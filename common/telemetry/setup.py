@@ -16,7 +16,7 @@ _stop: Callable[[], None] | None = None
 def start_tracing(settings: TraceSettings, process: str, registry: CollectorRegistry) -> None:
     """Start tracing if an endpoint is configured. ``process`` is the name of this process.
 
-    When the process exits, it sends queued spans for at most a second; the rest are lost.
+    When the process exits, it sends queued spans for at most a second; all other spans are lost.
     """
     global _stop
     if not settings.traces_endpoint:
