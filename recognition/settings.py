@@ -198,5 +198,5 @@ class RecognizerPoolSettings(RecognizerSettings):
 
 
 def all_processors_but_one() -> int:
-    """Return the number of CPUs minus one, which is reserved for work other than recognition."""
+    """Return the number of CPUs minus one. One CPU is reserved for work other than recognition."""
     return max(1, available_processors() - 1)

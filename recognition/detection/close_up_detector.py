@@ -96,8 +96,9 @@ def _is_wide(found: Detection, image: BgrImage) -> bool:
 
 
 def _refine_edges(far: Detection, usual: list[Detection]) -> Detection:
-    """Return the detection, with the more precise box of the first pass if there is one. ``usual``
-    are plates of usual size, because the first pass finds only a part of a larger plate.
+    """Return the detection, or a detection of the same plate with a more precise box.
+
+    ``usual`` are detections of the first pass, which finds only parts of large plates.
     """
     same = max(usual, key=lambda one: iou(one.box, far.box), default=far)
     if iou(same.box, far.box) < _SAME_BOX_IOU:

@@ -44,7 +44,7 @@ class Photo:
 
 
 def load_photo_file(path: Path, split: str | None = None) -> list[Photo]:
-    """Return the photos of a JSON Lines file, in order, optionally only those of one split.
+    """Return the photos of a JSON Lines file, in order, optionally only the photos of one split.
 
     Each object must contain ``image`` (a path relative to the file's folder) and ``plates`` (can be
     empty). Each plate must contain ``box`` (x1, y1, x2, y2 in pixels) and, if known, ``text``.

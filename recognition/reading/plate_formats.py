@@ -99,7 +99,7 @@ class PlateFormats:
         return weighted
 
     def _patterns_of(self, length: int, region: FloatArray) -> tuple[list[_Pattern], float]:
-        """Return the patterns of a length, and the assumed fraction of plates that follow one.
+        """Return the patterns of a length, and the assumed fraction of plates that follow them.
 
         The patterns are those of the most likely country, if the country is certain enough. If it
         has no patterns, those of the countries without a region name are used. The fraction depends

@@ -60,8 +60,9 @@ class Reader:
         rows: RowClassifier | None = None,
         knows_formats: bool = False,
     ) -> None:
-        """Read with ``model``. ``ctc`` and ``knows_formats`` improve uncertain readings. If
-        ``rows`` finds two rows on a plate, both rows are passed to ``ctc`` as one line.
+        """Read with ``model``. ``ctc`` and ``knows_formats`` improve uncertain readings.
+
+        If ``rows`` finds two rows on a plate, both rows are passed to ``ctc`` as one line.
         """
         self.card = card
         self._ctc = ctc

@@ -249,10 +249,11 @@ class RecognizerPool:
         return await WorkerProcess.start(self._settings, self._worker_module)
 
     async def _serve(self, worker: WorkerProcess) -> None:
-        """Send requests to the worker until the worker must be replaced. If more requests are
-        waiting than the idle workers can take (all the same number), the worker gets its next batch
-        before it has finished the last batch, so that it is not idle until this process runs again.
-        A suspect request is sent alone.
+        """Send requests to the worker until the worker must be replaced.
+
+        If more requests are waiting than the idle workers can take (all the same number), the
+        worker gets its next batch before it has finished the last batch, so that it is not idle
+        until this process runs again. A suspect request is sent alone.
         """
         in_flight: deque[_Request] = deque()
         max_in_flight = 2 * self._settings.batch_size
