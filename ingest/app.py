@@ -130,7 +130,8 @@ class IngestWorker:
         maintenance.join(0.5)
 
     def close(self) -> bool:
-        """Leave the group, stop all cameras and send queued messages, within about five seconds.
+        """Leave the group, stop all cameras and send queued messages, in about five seconds.
+
         Return whether every thread ended.
         """
         self._follower.close(1.0)

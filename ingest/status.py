@@ -27,7 +27,7 @@ class CameraIdentity:
 
 
 class StatusTracker:
-    """State of a camera: connecting, then online from the first frame, offline if frames stop.
+    """Tracks the state of a camera: first connecting, then online, or offline if frames stop.
 
     An error alone does not change the state: a camera that recovers before the offline timeout was
     never offline. Not thread-safe.

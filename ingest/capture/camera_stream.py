@@ -139,9 +139,10 @@ class CameraStream:
         self.at_keyframe = True
 
     def reduce_decoding(self, is_still: bool) -> None:
-        """Set whether the scene is still. In a still scene, only key frames are decoded. A change
-        takes effect at the next key frame. If something moves in a key frame, the frames held back
-        since the previous key frame follow, and then the same key frame again.
+        """Set whether the scene is still. In a still scene, only key frames are decoded.
+
+        A change takes effect at the next key frame. If something moves in a key frame, the frames
+        held back since the previous key frame follow, and then the same key frame again.
         """
         self._is_still = is_still
 

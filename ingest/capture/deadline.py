@@ -52,7 +52,7 @@ class ConnectionDeadline:
         self._expect(CaptureErrorCode.UNREACHABLE, open_seconds)
 
     def await_frame(self, *, key_frame: bool = False) -> None:
-        """Restart the time limit for the next frame. Called after opening and after each frame.
+        """Restart the time limit for the next frame. Call this after opening and after each frame.
 
         ``key_frame``: whether only key frames are decoded.
         """

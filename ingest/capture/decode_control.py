@@ -25,7 +25,7 @@ class DecodeEffort(Enum):
 
 
 class DecodeControl:
-    """Decodes fewer frames of a stream that lags, and all frames once it has caught up.
+    """Decodes fewer frames of a stream that lags, and all frames once the stream has caught up.
 
     Skipping frames that no other frame references loses only those frames. Skipping all but key
     frames is the last resort. Full decoding then resumes at a key frame, because the frames before

@@ -194,8 +194,9 @@ class RtspRelay:
         return self._reader.redirected_to is None
 
     def _received(self) -> bytes | None:
-        """Return the available data of the camera, empty at the end, or None if there is no data
-        yet. TLS has messages without application data.
+        """Return the available data of the camera, empty at the end, or None if there is no data yet.
+
+        TLS has messages without application data.
         """
         parts: list[bytes] = []
         self._camera.settimeout(0)
