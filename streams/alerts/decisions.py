@@ -127,7 +127,7 @@ def _one_candidate_a_pass(
 
 @dataclass(frozen=True)
 class DecidedCandidate:
-    """The outcome of a candidate, and the trigger to publish, if any."""
+    """The outcome of a candidate and, if the alert triggers, the trigger to publish."""
 
     outcome: CandidateOutcome
     trigger: AlertTrigger | None = None
@@ -171,7 +171,7 @@ class Decider:
             )
             self._store_pass(arrival, phase, decided)
         elif result.trigger is None and not is_early and arrival.candidate.may_be_early:
-            # The pass is finally suppressed, so a later early candidate must not trigger.
+            # The suppression is final, so an early candidate that arrives later must not trigger.
             self._store_pass(arrival, None, trigger)
         return result
 

@@ -1,4 +1,4 @@
-"""Matches recognitions with the rules of alerts. Stateless.
+"""Matches recognitions with the rules of alerts, without any state.
 
 A pass that is reported before its end is matched with the rules that can trigger early. The final
 recognition lists the provisional plates under which the pass was reported. Rules that match one of
@@ -93,7 +93,7 @@ class RuleMatcher:
         found: list[AlertCandidate] = []
         for seen, published_ms in batch:
             found += self._of_recognition(seen, published_ms)
-            # Matching lists without a suitable index takes long; the worker must stay responsive.
+            # Matching long lists without an index takes time, and the worker must stay responsive.
             await asyncio.sleep(0)
         await self._publish(found)
         self._metrics.recognitions.inc(len(batch))

@@ -1,4 +1,4 @@
-"""Manages the state of cooldowns and passes in the stage's table: buffering and expiry."""
+"""Buffers and expires the state of cooldowns and passes in the stage's table."""
 
 import asyncio
 from collections.abc import Collection, Iterable, Mapping
@@ -42,7 +42,7 @@ class ArrivedCandidate:
 
     @property
     def pass_key(self) -> bytes:
-        """The table key for the alert and the pass. It differs from the key of any plate."""
+        """The table key for the alert and the pass, which differs from the key of any plate."""
         return self.key(f"pass {self.candidate.recognition.id}")
 
 
@@ -69,7 +69,7 @@ class StateBuffer:
         return self._passes[key][1] if key in self._passes else self._table.read(PassState, key)
 
     def store_past_triggers(self, partition: int, key: bytes, after: PastTriggers) -> None:
-        """Update the triggers of a cooldown, unless ``after`` is the current object."""
+        """Update the triggers of a cooldown, unless ``after`` is the stored object itself."""
         if after is not self.past_triggers(key):
             self._triggers[key] = (partition, after)
 
@@ -113,7 +113,7 @@ class Expiry:
         self._due_ms: dict[int, int] = {}
 
     async def sweep(self, partitions: Collection[int], now_ms: int) -> None:
-        """Delete the expired entries of partitions, unless that was done recently.
+        """Delete the expired entries of partitions, unless the last sweep was recent.
 
         Call this method only while the partitions certainly belong to this worker.
 

@@ -29,7 +29,7 @@ log = structlog.get_logger()
 Acknowledged = Callable[[Message], None]
 
 _AT_LEAST_ONCE = 1
-# Size of a message's fixed header, length fields and packet identifier.
+# Maximum size of a message's fixed header, length fields and packet identifier.
 _PACKET_FRAME_BYTES = 16
 _GOODBYE_SECONDS = 1.0
 _KEEPALIVE_SECONDS = 30
@@ -96,7 +96,7 @@ def tls_context(settings: MqttBrokerSettings) -> ssl.SSLContext | None:
 
 
 class _ClosedOnFailure(ssl.SSLSocket):
-    """Closes the socket if the handshake fails. paho 2.2.0 leaves the socket open."""
+    """Closes the socket if the handshake fails, because paho 2.2.0 leaves the socket open."""
 
     def do_handshake(self, block: bool = False) -> None:
         try:
@@ -346,7 +346,7 @@ class Connection:
         gone = TransientError("the connection to the MQTT broker was lost")
         if not self._accepted.done():
             self._accepted.set_exception(gone)
-            # Mark the error as retrieved, in case no task is waiting for the result.
+            # Mark the error as retrieved, because there may be no task waiting for the result.
             self._accepted.exception()
         for future in list(self._unacknowledged.values()):
             if not future.done():

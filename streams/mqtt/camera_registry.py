@@ -31,8 +31,8 @@ _STATES = {True: b"online", False: b"offline"}
 class KnownCamera(Record, frozen=True, kw_only=True):
     """An entry of the cameras table: a camera (without its stream URL) and the published state.
 
-    ``announced`` is the state that was announced last. ``topics`` are the topics on which the
-    broker retains a message. ``partition`` is the partition of the camera's messages.
+    ``announced`` is the last announced state. ``topics`` are the topics on which the broker retains
+    a message. ``partition`` is the partition of the camera's messages.
     """
 
     camera: CameraConfig
@@ -66,7 +66,7 @@ class CameraRegistry:
         self._is_wanted = is_wanted
         self._offline_after_ms = offline_after_ms
         self._has_images = has_images
-        # Reading, publishing and storing must not be interleaved with another update.
+        # Another update must not start between reading, publishing and storing.
         self._lock = asyncio.Lock()
         self._changed = asyncio.Event()
         # Configurations are applied one by one. While a configuration cannot be published, the

@@ -29,9 +29,9 @@ log = structlog.get_logger()
 
 
 class StartTimes:
-    """Stores when each partition was first read. Older events are not published.
+    """Stores the time at which each partition was first read. Older events are not published.
 
-    When MQTT is enabled, Kafka still has a week of events.
+    When MQTT is enabled for the first time, Kafka still has the events of a week.
     """
 
     def __init__(self, table: DurableTable, now_ms: Callable[[], int]) -> None:

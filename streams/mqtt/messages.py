@@ -124,7 +124,7 @@ def alert_message(names: TopicNames, trigger: AlertTrigger) -> Message:
     """Return the message of a trigger, with the same id as for webhooks, but no notifications.
 
     Confirmations and corrections of early triggers have a separate topic, so that a subscriber that
-    opens a gate on each message does not open it twice.
+    opens a gate on each message does not open the gate twice.
     """
     name = trigger_event(trigger.phase)
     envelope = EventEnvelope(

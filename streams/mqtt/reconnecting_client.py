@@ -37,7 +37,7 @@ class ReconnectingClient:
         *,
         retry: RetryPolicy,
     ) -> None:
-        """``announce`` can be set at any time."""
+        """``announce`` can be replaced at any time."""
         self._connect = connect
         self._metrics = metrics
         self._retry = retry
@@ -49,7 +49,7 @@ class ReconnectingClient:
         self.announce: Announce | None = None
 
     async def run(self) -> None:
-        """Connect, and reconnect whenever the connection ends, until cancelled."""
+        """Connect, and reconnect whenever the connection ends, until the task is cancelled."""
         failures = 0
         while True:
             opened_at = time.monotonic()
@@ -78,7 +78,7 @@ class ReconnectingClient:
         await self._send(connection, fresh)
 
     def announce_again(self) -> None:
-        """Announce again soon, because the announcement has changed."""
+        """Publish the retained messages again soon, because they have changed."""
         self._announcement_due.set()
 
     async def _run_connection(self, connection: Connection) -> None:

@@ -54,7 +54,7 @@ class MqttBrokerSettings(MqttLoginSettings):
 
 
 class MqttPicture(StrEnum):
-    """The image of a pass whose URL is published."""
+    """The kind of image whose URL is published for each pass."""
 
     OFF = "off"
     CROP = "crop"

@@ -1,4 +1,4 @@
-"""Runs one worker of the recognition stage."""
+"""Runs one worker of the recognition stage: ``python -m streams.recognition``."""
 
 from common.logs import configure_logging
 from common.settings import load_settings

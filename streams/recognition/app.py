@@ -51,12 +51,12 @@ _POLLED_RECORDS = 16
 DEADLINE_MS = 20_000
 # Frames of current passes are cached in memory. Evicted frames are fetched from Kafka again.
 CACHE_BYTES = 134_217_728
-# Frames in flight per inference worker: a few keep the worker busy.
+# Number of frames in flight per inference worker. A few frames keep the worker busy.
 _FRAMES_PER_WORKER = 4
 
 
 def build_recognition_app(settings: RecognitionSettings) -> StageApp:
-    """Return the stage's app, not yet started. One agent reads frames, one tracks vehicles."""
+    """Return the stage's app, not yet started. One agent reads frames, and one tracks vehicles."""
     # A frame is 0.3 MB, so Faust's buffer has the same limit as the frames being processed.
     app = build_app(
         settings,
@@ -106,7 +106,7 @@ def _add_reading(
             time.monotonic, readers=settings.worker_count, is_busy=lambda: tasks.is_full
         ),
         track_end_ms=round(settings.tracking_end_seconds * 1000),
-        # Thin out frames from half the deferral age on, to avoid having to defer them.
+        # Frames are thinned out from half the deferral age on, so that fewer must be deferred.
         late_pace=LatePace(DEADLINE_MS // 2, lambda: gaps.oldest_age_ms(now_ms())),
         now_ms=now_ms,
         open_gaps=lambda frame: gaps.before(frame.partition, frame.offset),

@@ -24,7 +24,7 @@ from streams.recognition.metrics import FetchOutcome, RecognitionMetrics
 _TIMEOUT_MS = 10_000
 _POLL_MS = 500
 _POLLED_RECORDS = 16
-# Short, because tracking waits for a frame and a rebalance waits for tracking. The stage retries.
+# This is short because tracking waits for a frame, and a rebalance for tracking. The stage retries.
 _BOOTSTRAP_MS = 5_000
 
 
@@ -225,7 +225,7 @@ class FrameStore:
         try:
             chunk = await self._log.fetch(reference.partition, offset)
         finally:
-            # Disconnect, because only evicted frames and new workers require a fetch.
+            # Disconnect, because fetches are rare: only after evictions and in new workers.
             await self._log.close()
         if not chunk.first <= offset < chunk.end:
             return None

@@ -14,7 +14,7 @@ _AGE_BUCKETS_SECONDS = (0.1, 0.2, 0.5, 1.0, 2.0, 2.5, 3.0, 4.0, 6.0, 10.0, 20.0,
 
 
 class FrameOutcome(StrEnum):
-    """The outcome of a frame."""
+    """How the recognition stage handled a frame."""
 
     READ = "read"
     LATE = "late"
@@ -25,7 +25,7 @@ class FrameOutcome(StrEnum):
 
 
 class TrackOutcome(StrEnum):
-    """The outcome of a vehicle's track."""
+    """How a vehicle's track ended."""
 
     RECOGNIZED = "recognized"
     SUPPRESSED = "suppressed"
@@ -33,14 +33,14 @@ class TrackOutcome(StrEnum):
 
 
 class FetchOutcome(StrEnum):
-    """The outcome of fetching a frame from the frames topic again."""
+    """How an attempt to fetch a frame from the frames topic again ended."""
 
     FOUND = "found"
     GONE = "expired"
 
 
 class ImageOutcome(StrEnum):
-    """The outcome of a pass's images."""
+    """Whether the images of a pass were stored."""
 
     STORED = "stored"
     LATE = "late"

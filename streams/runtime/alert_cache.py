@@ -25,8 +25,8 @@ _Revision = tuple[UUID, int]
 class AlertCache:
     """The latest revision of every alert, and recently replaced or deleted revisions.
 
-    Use the cache on one event loop. Alerts are stored encoded, as on the topic, so that an alert
-    with a long list takes a third of the memory.
+    Use the cache on one event loop. Alerts are stored encoded, as on the topic, which takes a third
+    of the memory for an alert with a long list.
     """
 
     def __init__(self) -> None:
@@ -73,7 +73,7 @@ class AlertCache:
         return trigger if alert is trigger.alert else msgspec.structs.replace(trigger, alert=alert)
 
     def newer(self, alert: AlertConfig) -> AlertConfig | None:
-        """Return the latest revision of an alert if it is newer than ``alert``, otherwise None."""
+        """Return the latest revision of an alert, or None if ``alert`` is the latest revision."""
         revision = self._latest.get(alert.alert_id, (0, b""))[0]
         return self._content((alert.alert_id, revision)) if revision > alert.revision else None
 

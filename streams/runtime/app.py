@@ -1,4 +1,4 @@
-"""Builds the Faust app of a stage, with the names, sizes and safety rules of all stages."""
+"""Builds the Faust app of a stage, with the names, sizes and safety rules that all stages share."""
 
 import asyncio
 from collections.abc import Callable, Iterator, Mapping
@@ -46,7 +46,7 @@ MEMORY_STORE = "memory://"
 
 _REQUEST_TIMEOUT_SECONDS = 40.0
 _DAY_SECONDS = 86_400.0
-# Work done since the last commit is repeated after a crash.
+# A crash repeats the work since the last commit, so commits are frequent.
 _COMMIT_SECONDS = 1.0
 # aiokafka's default of 16 KiB holds only ten deliveries; further deliveries would wait.
 _BATCH_BYTES = 256 * 1024
@@ -69,7 +69,7 @@ class StageMetrics:
         self._gone.labels(tp.topic, str(tp.partition)).inc(count)
 
     def show_lag(self, positions: Mapping[TP, Position]) -> None:
-        """Set the lag of each partition that this process owns, and remove all others."""
+        """Set the lag of each partition that this process owns, and remove all other partitions."""
         self._lag.clear()
         for tp, position in positions.items():
             self._lag.labels(tp.topic, str(tp.partition)).set(position.lag)
@@ -90,7 +90,7 @@ class StageTopic(faust.Topic):
         try:
             wanted = await asyncio.to_thread(table_replication, self.app.settings, name)
         except MisconfiguredError as error:
-            # Otherwise, Faust would exit with another status, or retry.
+            # Otherwise, Faust would exit with another status or retry forever.
             log.error("misconfigured", reason=str(error))
             end_process(EXIT_MISCONFIGURED)
         if wanted is None:
@@ -122,7 +122,7 @@ class StageApp(faust.App):
     is_waiting = False
     """Set while a dependency is unavailable, so that the stage is not considered stalled."""
     gaps: GapRule | None = None
-    """The rule for deferring old records, if the stage has one."""
+    """The rule for deferring old records, if the stage defers records."""
     details: Details = staticmethod(dict)
     """Details of the stage that ``/readyz`` adds to its status."""
 
@@ -151,7 +151,7 @@ class StageApp(faust.App):
     def is_next(self, event: Event) -> bool:
         """Return whether all earlier events of the event's partition are released.
 
-        False if the partition has been revoked since, even if it is assigned again by now.
+        The result is False if the partition was revoked since, even if it was assigned again.
         """
         return isinstance(self._consumer, StageConsumer) and self._consumer.is_next(event.message)
 
@@ -324,7 +324,7 @@ def _broker_urls(settings: StreamSettings) -> list[URL]:
 def broker_credentials(settings: KafkaSettings) -> CredentialsT | None:
     """Return the credentials of Faust's consumer, producer and admin client.
 
-    None means plaintext without a login.
+    The result is None for plaintext without a login.
 
     Raises:
         MisconfiguredError: a certificate file has become unusable.

@@ -21,12 +21,12 @@ from streams.runtime.tables import DurableTable
 log = structlog.get_logger()
 
 _LEAD_MS = 2_000
-"""Reading resumes at records of this age, so that vehicles are read from when they appear."""
+"""Reading resumes at records of this age, so that vehicles are read from the start."""
 _CHECK_MS = 1_000
 
 
 class Backlog:
-    """The open gaps of one worker, in a table and in memory. Use the object on one event loop."""
+    """The open gaps of one worker, in a table and in memory. Not thread-safe."""
 
     def __init__(self, table: DurableTable) -> None:
         """The changelog of ``table`` must have as many partitions as the topic."""
@@ -67,7 +67,7 @@ class Backlog:
         return [gap for gaps in self._open.values() for gap in gaps]
 
     def firsts(self) -> list[OpenGap]:
-        """Return the first gap of each partition, sorted by the age of the gap's next record."""
+        """Return the first gap of each partition. The gap with the oldest next record is first."""
         found = [gaps[0] for gaps in self._open.values() if gaps]
         return sorted(found, key=lambda gap: gap.next_ms)
 
@@ -90,7 +90,7 @@ class Backlog:
         return tuple(g.gap for g in gaps if g.gap.begin >= gap.gap.begin)
 
     def oldest_age_ms(self, now_ms: int) -> int:
-        """Return the age of the oldest record that is still to be read late, or 0 if none is."""
+        """Return the age of the oldest record that must be read late, or 0 if there is no gap."""
         return max([0, *(now_ms - gap.next_ms for gap in self.firsts()[:1])])
 
     async def _write(self, gap: OpenGap, after: OpenGap | None) -> None:
@@ -141,7 +141,7 @@ class GapRule:
     async def opens(self, tp: TP, offset: int, written_ms: int) -> bool:
         """Return whether a gap begins at a partition's next record, written at ``written_ms``.
 
-        When the method returns True, the gap has been stored.
+        Before True is returned, the gap is stored.
 
         Raises:
             TransientError: Kafka is not responding, or did not acknowledge the gap.
@@ -213,7 +213,7 @@ class OffsetSkipper:
         return found
 
     def within(self, ends: Mapping[TP, int], log_ends: Mapping[TP, int]) -> dict[TP, int]:
-        """Return the offsets to seek to: the end of the gap, or of the log if the log ends earlier.
+        """Return the offsets to seek to: the end of each gap or, if earlier, the end of the log.
 
         Partitions that are already at that offset are omitted.
         """

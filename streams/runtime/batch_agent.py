@@ -26,7 +26,7 @@ _LONGEST_TURN_SECONDS = 0.005
 
 @dataclass(frozen=True)
 class Batch(Generic[M, R]):
-    """Decoded messages, and undecodable messages with the reason."""
+    """The decoded messages of a batch, and the undecodable messages with the reason."""
 
     read: dict[M, R]
     refused: tuple[tuple[M, InvalidInputError], ...]
@@ -50,7 +50,7 @@ def read_batch(
 
 
 Handle = Callable[[Sequence[tuple[Event, R]]], Awaitable[None]]
-"""Handles events with their decoded values. Must be repeatable."""
+"""Handles events with their decoded values. The call must be repeatable."""
 
 HandleBatch = Callable[[Sequence[Event]], Awaitable[None]]
 """Handles a batch and releases all of its events. Never raises."""
@@ -81,7 +81,7 @@ class BatchAgent(Generic[R]):
         self._about = about
 
     async def take(self, events: Sequence[Event]) -> None:
-        """Handle readable events, dead-letter all others, and release all events. Never raises."""
+        """Handle readable events, dead-letter the others, and release all events. Never raises."""
         batch = read_batch(((event, event.message.value) for event in events), self._read)
         for event, error in batch.refused:
             await self._runner.reject(event, error)

@@ -1,6 +1,6 @@
 """Derives online and offline events of a camera from its statuses. No I/O.
 
-Shared by the webhooks and MQTT stages, so that both announce the same state.
+The webhooks and MQTT stages share this module, so that both announce the same state.
 """
 
 from dataclasses import dataclass
@@ -30,8 +30,8 @@ def apply_status(
     """Return the presence of a camera after another status, and the event to publish.
 
     A camera is announced offline if it has been online and then sent no frame for
-    ``offline_after_ms``. Connecting is not an event: a camera also connects when its worker has
-    died and another worker has taken it over. A disabled camera is dropped without an event.
+    ``offline_after_ms``. Connecting is not an event, because a camera also connects when another
+    worker takes over from a crashed worker. A disabled camera is dropped without an event.
     """
     before = None if known is None else known.announced
     if status.state is CameraState.ONLINE and before is not CameraState.ONLINE:

@@ -189,7 +189,7 @@ class StageConsumer(driver.Consumer):
     def _new_offset(self, tp: TP) -> int | None:
         offset = self._progress[tp].pop_committable()
         if offset is not None:
-            # Faust's own lists of acknowledged offsets are not used, and would grow forever.
+            # Faust's own lists of acknowledged offsets are unused here, and would grow forever.
             self._acked[tp] = []
             self._acked_index[tp] = {o for o in self._acked_index[tp] if o >= offset}
             self._gap.pop(tp, None)
@@ -303,7 +303,7 @@ class StageConsumer(driver.Consumer):
             log.info("seek_interrupted", partitions=[str(tp) for tp in ends])
             self._unread.update(ends)
         else:
-            # If there was a rebalance in the meantime, it has already done a seek.
+            # A rebalance in the meantime has already sought the right position.
             if generation_id == self.app.consumer_generation_id and not self.app.rebalancing:
                 self._skipper.pass_over(ends)
 
@@ -314,8 +314,8 @@ class StageConsumer(driver.Consumer):
     async def _exit_if_log_is_shorter(self, records: Mapping[TP, list[Any]]) -> None:
         """Exit the process if a log is read from an earlier position than requested.
 
-        In this case, the log lost its end while it was being read. A record in flight may have the
-        same offset as a new record; only a restart can distinguish the two.
+        This means that the log lost its end while it was being read. A record in flight may have
+        the same offset as a new record; only a restart can distinguish the two.
         """
         lost = {
             tp: expected
@@ -348,7 +348,7 @@ class StageConsumer(driver.Consumer):
         try:
             await self.seek_wait(known)
         except (IllegalStateError, TimeoutError):
-            # A rebalance has begun in the meantime, and will end with a seek.
+            # A rebalance has begun in the meantime, and will seek the right position.
             log.info("seek_interrupted", partitions=[str(tp) for tp in known])
             return
         self._unread.difference_update(positions)

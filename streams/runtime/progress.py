@@ -20,7 +20,7 @@ class PartitionProgress:
         """The offset of the next record, or ``None`` if it is not known yet."""
         # Whether each delivered offset is processed, in the order of delivery.
         self._open: dict[int, bool] = {}
-        # The unprocessed offsets, in the same order.
+        # The unprocessed offsets, also in the order of delivery.
         self._undone: dict[int, None] = {}
 
     @property
@@ -29,7 +29,7 @@ class PartitionProgress:
         return len(self._open)
 
     def delivered(self, offset: int) -> None:
-        """Record that ``offset`` was delivered. An offset lower than the last one is a rewind."""
+        """Record that ``offset`` was delivered. A lower offset than the last offset is a rewind."""
         while self._open and next(reversed(self._open)) >= offset:
             self._undone.pop(self._open.popitem()[0], None)
         self._open[offset] = False
@@ -47,7 +47,7 @@ class PartitionProgress:
         return next(iter(self._undone), None) == offset
 
     def pass_over(self, offset: int) -> None:
-        """Continue at ``offset``. Undelivered records before ``offset`` are handled elsewhere.
+        """Continue at ``offset``. Another lane handles the undelivered records before ``offset``.
 
         These records count as processed, so ``offset`` is committed even if no record follows.
         """
@@ -63,7 +63,7 @@ class PartitionProgress:
     def pop_committable(self) -> int | None:
         """Return the offset after the leading processed records, or ``None`` if there are none.
 
-        These records are dropped, so each offset is returned only once.
+        The processed records are dropped, so each offset is returned only once.
         """
         finished = list(takewhile(self._open.__getitem__, self._open))
         for offset in finished:

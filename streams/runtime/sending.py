@@ -93,8 +93,8 @@ async def try_to_send(topic: faust.TopicT, messages: Sequence[OutgoingMessage]) 
         return []
     taken = [False] * len(messages)
     try:
-        # Bypass Faust's own send, which creates a future and makes several calls per message.
-        # Faust's app type lacks this method. StageApp has it, but imports this module.
+        # Bypass Faust's own send, which creates a future and makes several calls per message. The
+        # type of Faust's app lacks this method. StageApp has the method, but imports this module.
         producer: AIOKafkaProducer = await topic.app.batch_producer()  # type: ignore[attr-defined]
         name = topic.get_topic_name()
         by_partition = _by_partition(messages, len(await producer.partitions_for(name)))
@@ -124,7 +124,7 @@ def _spans(topic: str, messages: Sequence[OutgoingMessage]) -> dict[int, Span]:
 
 
 def _by_partition(messages: Sequence[OutgoingMessage], count: int) -> dict[int, list[int]]:
-    """Return the indices of the messages, in order, by partition."""
+    """Return, for each partition, the indices of the partition's messages in order."""
     places: defaultdict[int, list[int]] = defaultdict(list)
     for place, message in enumerate(messages):
         partition = message.partition

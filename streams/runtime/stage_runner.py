@@ -102,7 +102,7 @@ DeadLetterSender = Callable[[bytes | None, bytes], Awaitable[None]]
 
 
 class _StageStoppingError(Exception):
-    """The stage stops or its partitions are reassigned, so the event is abandoned unreleased."""
+    """The stage stops or its partitions are reassigned, so the event is abandoned."""
 
 
 class StageRunner:
@@ -251,7 +251,7 @@ class StageRunner:
                     await self._wait_out(error, failures, time.monotonic() - started)
             raise _StageStoppingError
         finally:
-            # A call by another agent may still be waiting.
+            # Another agent may still be waiting for the dependency.
             self._waits.discard(wait)
             self._app.is_waiting = bool(self._waits)
 

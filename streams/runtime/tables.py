@@ -81,7 +81,7 @@ class DurableTable:
     def retain(
         self, kind: type[R], partition_of: Callable[[R], int], partitions: Collection[int]
     ) -> list[tuple[bytes, R]]:
-        """Return the records of this worker's partitions; drop all other records from memory."""
+        """Return the records of this worker's partitions; drop other records from memory."""
         found: list[tuple[bytes, R]] = []
         for key, data in self.items():
             record = _read(kind, data)
@@ -112,7 +112,7 @@ def _read(kind: type[R], data: bytes) -> R | None:
 
 
 def faust_table(app: faust.App, name: str) -> Any:
-    """Return a ``faust.Table`` of bytes, partitioned like our topics."""
+    """Return a ``faust.Table`` of bytes with as many partitions as our topics."""
     return app.Table(
         name,
         key_type=bytes,

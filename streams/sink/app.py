@@ -33,7 +33,7 @@ def sink(runner: StageRunner, store: RowStore, table: SinkTable[R]) -> BatchAgen
 
 def build_sink(settings: SinkSettings) -> StageApp:
     """Return the sink's app, not yet started."""
-    # Up to two batches per table are in memory: one being written, one being collected.
+    # Up to two batches per table are in memory, because one is written while one is collected.
     app = build_app(settings, STAGE, stream_buffer_maxsize=BATCH_ROWS)
     dead_letters = raw_topic(app, SINK_DEAD_LETTERS)
     runner = build_runner(app, stage=STAGE, dead_letters=dead_letters, gives_up=False)

@@ -64,7 +64,7 @@ NAME_TABLES: Final[tuple[AnyNameTable, ...]] = (
 
 
 class NameSink(Generic[R]):
-    """Writes events of one topic in batches."""
+    """Writes the names in the events of one topic, in batches."""
 
     def __init__(self, runner: StageRunner, client: ClickHouseClient, table: NameTable[R]) -> None:
         self._runner = runner
@@ -72,7 +72,7 @@ class NameSink(Generic[R]):
         self._table = table
 
     async def write(self, events: Sequence[Event]) -> None:
-        """Store valid records, dead-letter all others, and release all events. Never raises."""
+        """Store valid records, dead-letter the others, and release all events. Never raises."""
         read: dict[Event, R | UUID] = {}
         for event in events:
             try:

@@ -19,7 +19,7 @@ STATEMENT_SECONDS = 600
 
 
 class RollupUpdater:
-    """Updates the rollups of accounts with new rows. Several workers can do so concurrently."""
+    """Updates the rollups of accounts with new rows. Several workers can run concurrently."""
 
     def __init__(self, client: ClickHouseClient, *, every_seconds: float) -> None:
         """``client`` must allow long statements."""
@@ -29,7 +29,7 @@ class RollupUpdater:
         self._unfinished: frozenset[UUID] = frozenset()
 
     async def run(self, is_ours: Callable[[], bool]) -> None:
-        """Sweep periodically if ``is_ours()``, until cancelled. A failed sweep is retried."""
+        """Sweep periodically while ``is_ours()``, until cancelled. Failed sweeps are retried."""
         while True:
             await asyncio.sleep(self._every_seconds)
             if not is_ours():

@@ -159,4 +159,4 @@ SINK_TABLES: Final[tuple[AnySinkTable, ...]] = (
     CAMERA_COUNT_TABLE,
     ATTEMPT_TABLE,
 )
-"""All tables. Each table has a separate agent."""
+"""All tables of the sink. Each table has a separate agent."""

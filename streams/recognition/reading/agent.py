@@ -62,7 +62,7 @@ StateOf = Callable[[bytes], TrackerState | None]
 
 
 class ReadingAgent:
-    """Turns frames into readings. Frames are read concurrently, results are published in order."""
+    """Turns frames into readings. Frames are read concurrently, and published in order."""
 
     def __init__(
         self,
@@ -96,7 +96,7 @@ class ReadingAgent:
     async def handle(self, record: FrameRecord, wait_order: WaitOrder, release: Release) -> None:
         """Handle one record. Safe to repeat.
 
-        An undecodable image results in a reading without plates, not in a dead letter: with dead
+        An undecodable image results in a reading without plates, not in a dead letter. With dead
         letters, the images of one camera could stop the stage for all cameras (see
         :class:`streams.runtime.stage_runner.StageRunner`).
 
@@ -185,7 +185,7 @@ class ReadingAgent:
         if not is_admitted:
             self._log_left_out("frame_skipped_fair_share", meta, age_ms)
             return FrameOutcome.OVER_SHARE
-        # Checked after the fair share, because the pace counts every admitted frame as read.
+        # The pace is checked last, because it counts every admitted frame as read.
         if not self._late_pace.admits(meta.camera_id, meta.captured_ms, age_ms=age_ms):
             self._log_left_out("frame_skipped_late", meta, age_ms)
             return FrameOutcome.STALE

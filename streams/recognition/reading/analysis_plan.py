@@ -1,4 +1,4 @@
-"""Plans which plates of a frame need not be read because settled tracks expect them there."""
+"""Plans which plates of a frame need not be read, because settled tracks expect these plates."""
 
 from dataclasses import dataclass
 

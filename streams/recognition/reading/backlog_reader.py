@@ -49,7 +49,7 @@ _NOTHING_FOLLOWED: Final = AnalysisPlan()
 """Many late frames are skipped, so all plates in the remaining frames are read."""
 
 Reject = Callable[[FrameRecord, InvalidInputError], Awaitable[None]]
-"""Sends a record that can never be read to the dead letters. Returns once Kafka has stored it."""
+"""Sends a record that can never be read to the dead letters. Returns once Kafka stored this."""
 
 
 class _StageStoppingError(Exception):
@@ -140,7 +140,7 @@ class BacklogReader:
         return TP(self._topic.get_topic_name(), gap.partition)
 
     async def _may_begin(self, gap: OpenGap) -> bool:
-        """Return whether all earlier records are published, so that the gap's end is committed."""
+        """Return whether all records before a gap are published, and the gap's end is committed."""
         gap_key = (gap.partition, gap.gap)
         if gap_key not in self._begun:
             done = await self._app.committed_offset(self._tp(gap)) or 0

@@ -4,7 +4,7 @@ While the stage keeps up, all frames are read. If frames are late and cameras se
 stage can read, the capacity is shared between the accounts (max-min fairness). All frames of
 accounts that send at most an equal share are read. The unused capacity goes to the other accounts,
 whose frames are thinned out evenly, which is best for tracking. No frames are skipped here while
-the stage catches up after an outage (it reads more than is sent), or if only one account sends.
+the stage catches up after an outage (it reads more than cameras send), or if one account sends.
 """
 
 import math
@@ -19,7 +19,7 @@ _MAX_GAP_MS = 2_000
 _WEIGHT = 0.2
 _LEARNING_WEIGHT = 0.05
 _HEADROOM = 0.85
-"""Fraction of the capacity that is shared. The stage uses the rest to catch up."""
+"""Fraction of the capacity that is shared. The remaining capacity is for catching up."""
 _MARGIN = 1.1
 """Ratio of sent to readable frames above which frames are skipped. Both numbers are estimates."""
 _LOWEST_FACTOR, _DOWN, _UP = 0.6, 0.95, 1.02
@@ -86,7 +86,7 @@ class FairShare:
     def _record(self, owner_id: UUID, camera_id: UUID, captured_ms: int, now: float) -> None:
         camera = self._cameras.setdefault(camera_id, _Camera(owner_id, captured_ms, now))
         gap_ms = captured_ms - camera.captured_ms
-        # A longer gap is a pause between movements, when there is nothing to read.
+        # A longer gap is a pause between movements, in which there is nothing to read.
         if 0 < gap_ms <= _MAX_GAP_MS:
             is_first = math.isinf(camera.gap_ms)
             camera.gap_ms = (
@@ -111,7 +111,7 @@ class FairShare:
 
     @property
     def _capacity_hz(self) -> float:
-        """Frames per second that all inference workers can read, infinite at first."""
+        """Number of frames per second that all inference workers can read, at first infinite."""
         return self._readers / self._frame_seconds if self._frame_seconds else math.inf
 
     def _is_too_much(self, wanted: Mapping[UUID, float], stays_behind: bool) -> bool:

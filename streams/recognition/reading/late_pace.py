@@ -3,8 +3,8 @@
 After an outage, Kafka has frames that are minutes old. Reading all of them would take as long as
 the outage again, and reading none would lose all vehicles of that time. Therefore one late frame
 per camera and time step is read: few enough to catch up, and enough for two readings of each
-vehicle. If that is still too much for longer than an outage of some minutes, the steps grow, and
-some fresh frames are skipped as well, so that reading stays ahead of Kafka's retention.
+vehicle. If the stage still does not catch up within some minutes, the steps grow, and some fresh
+frames are skipped as well, so that reading stays ahead of Kafka's retention.
 """
 
 from collections.abc import Callable
@@ -38,8 +38,8 @@ class LatePace:
     def admits(self, camera_id: UUID, captured_ms: int, *, age_ms: int) -> bool:
         """Return whether to read a frame. Call this for the frames of a camera in order.
 
-        A frame that is repeated or older than an admitted frame is admitted: it is a retry, or the
-        camera's clock was set back.
+        A frame that is repeated or older than an admitted frame is admitted, because the frame is a
+        retry, or the camera's clock was set back.
         """
         oldest_ms = self._oldest_age_ms()
         if not self.is_late(age_ms) and step_ms(oldest_ms) == _STEP_MS:

@@ -29,7 +29,7 @@ class QueuePosition:
     def __init__(self, before: "QueuePosition | None") -> None:
         self._before = before
         self.holds_slot = True
-        """Whether the task at this position uses one of the pool's slots."""
+        """Whether the task at this position occupies a slot of the pool."""
         self._ended = asyncio.Event()
 
     async def wait(self) -> None:

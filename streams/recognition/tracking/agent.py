@@ -96,7 +96,7 @@ class TrackingAgent:
         if lane is None:
             self._frames.retain_only(lane_key(key, frame), (), frame.frame)
             if frame.deleted:
-                # A crash may have interrupted the deletion after the state, before the mark.
+                # A crash may have interrupted a deletion between the state and the mark.
                 await self._marks.forget(key)
             return
         if not lane.is_past_gap:
@@ -159,7 +159,7 @@ class TrackingAgent:
             await self._states.write(lane.key, nothing)
             await self._marks.forget(lane.key)
         if lane.is_past_gap:
-            # The fresh lane reads this end record, too, and may have tracks to end.
+            # The fresh lane also reads this end record, and may have tracks that must end.
             return
         if self._states.get(key) is not None:
             await self._states.forget(key, frame)
@@ -219,7 +219,7 @@ def pass_id(camera_id: UUID, resolved: Pass) -> UUID:
 
 
 def recognition_of(frame: FrameReadings, resolved: Pass) -> Recognition:
-    """Return the recognition of a pass, without images. ``frame`` is the frame that ended it."""
+    """Return the recognition of a pass, without images. ``frame`` ended the pass."""
     return Recognition(
         id=pass_id(frame.camera_id, resolved),
         owner_id=frame.owner_id,

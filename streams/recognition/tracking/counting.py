@@ -80,7 +80,7 @@ class _Minute:
     """Whether the late lane that counts this minute has passed the end of its gap."""
 
     def has(self, frame: FrameReadings) -> bool:
-        """Return whether a record was counted; offsets can restart, and clocks can be set back."""
+        """Return whether a record was counted. Offsets can restart, and clocks can go back."""
         return (
             self.last is not None
             and frame.frame.offset <= self.last.frame.offset
@@ -136,7 +136,7 @@ class CameraCounter:
         minute = _Minute(_start_ms(frame), frame.owner_id, None, mark.captured)
         added = _captured_since(mark.captured, frame)
         if frame.captured_ms - mark.captured_ms <= _GAP_MS:
-            # Another worker analysed the frames in between, and its counts are unknown.
+            # Another worker analysed the frames in between, and that worker's counts are unknown.
             added.pop("lost", None)
         minute.counts.update(added)
         minute.captured = frame.counts or mark.captured
@@ -152,7 +152,7 @@ class CameraCounter:
         minute.counts.update(_captured_since(minute.captured, frame))
         minute.counts.update(_analysed(frame))
         minute.counts.update(_ended(ended))
-        # Data that only describes this frame is dropped.
+        # Drop the data that only describes this frame.
         minute.last = msgspec.structs.replace(frame, readings=(), view=b"")
         minute.captured = frame.counts or minute.captured
         self._minutes[frame.camera_id] = minute

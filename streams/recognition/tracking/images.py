@@ -43,7 +43,7 @@ class RecognitionImageStore:
         return refusal is None
 
     async def has(self, key: str) -> bool:
-        """Return whether an image exists; False if S3 denies access.
+        """Return whether an image exists, or False if S3 denies access.
 
         Raises:
             TransientError: S3 is unavailable.
@@ -52,7 +52,7 @@ class RecognitionImageStore:
         return await loop.run_in_executor(self._threads, self._has, key)
 
     def _put(self, key: str, jpeg: bytes) -> str | None:
-        """Store a JPEG; return S3's error code if S3 is full, otherwise None."""
+        """Store a JPEG. Return S3's error code if S3 is full, or None."""
         try:
             self._bucket.put(key, jpeg, "image/jpeg")
         except S3FullError as error:
@@ -80,7 +80,7 @@ class RecognitionImageStore:
 def cut_crop(jpeg: bytes, box: Box) -> bytes | None:
     """Return the plate with a margin as a JPEG, or None if the frame cannot be decoded.
 
-    Call this in a thread: decoding the whole frame takes several milliseconds for 1080p.
+    Call this in a thread, because decoding a frame of 1080p takes several milliseconds.
     """
     try:
         image = decode_image(jpeg)

@@ -36,7 +36,7 @@ def lane_key(key: bytes, frame: FrameReadings) -> bytes:
 
 @dataclass(frozen=True, kw_only=True)
 class Lane:
-    """The lane of a record. ``state`` is None if the lane has no state yet.
+    """The lane of a record. ``state`` is None if the lane is new.
 
     ``gap`` is the gap of a late lane. ``is_past_gap``: the fresh lane reads the record as well.
     """
@@ -74,7 +74,7 @@ class Lanes:
     async def enter(self, key: bytes, frame: FrameReadings) -> Lane | None:
         """Return the lane of a camera's record, or None if the record has already been processed.
 
-        Begins each gap that the record is the first to mention.
+        If the record is the first to mention a gap, the gap begins.
 
         Raises:
             TransientError: Kafka is unavailable.
@@ -142,7 +142,7 @@ class Lanes:
         if not self._states.is_closed(partition, gap):
             for own_key in own_keys:
                 await self._end_lane(own_key.removeprefix(prefix), own_key, frame)
-            # Mark the gap first: without states, repeated late records would start tracks again.
+            # Mark the gap first, so that repeated late records start no tracks without states.
             await self._states.mark_closed(partition, gap)
         for own_key in own_keys:
             await self._states.drop(own_key)
@@ -224,7 +224,7 @@ class Lanes:
 
 
 def _is_near_handover(gap: FrameGap, seen_ms: int, rules: TrackingRules) -> bool:
-    """Return whether a plate seen at ``seen_ms`` can affect suppression across a gap's end."""
+    """Return whether a plate seen at ``seen_ms`` can suppress tracks across a gap's end."""
     return abs(seen_ms - gap.end_ms) <= rules.suppress_ms + rules.max_track_ms + rules.end_ms
 
 

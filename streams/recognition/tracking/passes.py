@@ -16,7 +16,7 @@ from streams.recognition.tracking.tracks import TextReading, TextTally, Track
 from streams.recognition.tracking.votes import voted_options, voted_probabilities, voted_text
 
 LONGEST_TRACK_MS = 15_000
-"""A longer track is reported although the vehicle is still in view."""
+"""A longer track is ended and reported although the vehicle is still in view."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -77,7 +77,7 @@ def resolve_track(track: Track, rules: TrackingRules) -> Pass | None:
     """Return the pass of a track, or None if there are too few readings or their confidence is low.
 
     The plate is the voted text if enough readings have exactly that text, otherwise the text with
-    the best support: an image must show the plate of the recognition.
+    the best support, because an image must show the recognition's plate.
     """
     supported = [tally for tally in track.texts if is_supported(tally, rules)]
     if not supported:

@@ -38,7 +38,7 @@ FetchFrame = Callable[[FrameReference], Awaitable[bytes | None]]
 """Returns a frame, or None if the frame has expired. Raises TransientError."""
 
 PublishLost = Callable[[bytes, Recognition], Awaitable[None]]
-"""Publishes a recognition that no longer names lost images. Returns once Kafka has stored it."""
+"""Publishes a recognition that no longer names lost images. Returns once Kafka stored this."""
 
 
 class PendingImages(Record, frozen=True, kw_only=True):
@@ -164,7 +164,7 @@ class PassImageStore:
             except TransientError:
                 return False
             except Exception:
-                # Catch-all: the other images must still be stored.
+                # Catch-all: an error of one image must not prevent the others from being stored.
                 log.exception("image_store_failed", recognition_id=key.hex())
                 self._pending.pop(key, None)
         return True
@@ -198,7 +198,7 @@ class PassImageStore:
         self._count(ImageOutcome.LATE)
 
     async def _report_lost(self, recognition: Recognition) -> None:
-        """Report lost images. An image may have been stored although the attempt failed."""
+        """Report lost images, except images that were stored although the attempt failed."""
         stored = [key for key in keys_of(recognition) if await self._store.has(key)]
         self._on_s3_recovered()
         after = named(recognition, stored)
@@ -222,7 +222,7 @@ class PassImageStore:
 
 
 def keys_of(recognition: Recognition) -> tuple[str, ...]:
-    """Return the keys of the images named by a recognition."""
+    """Return the keys of the images that a recognition names."""
     return tuple(key for key in (recognition.photo_key, recognition.crop_key) if key is not None)
 
 

@@ -1,9 +1,9 @@
 """Finds tracks with a settled plate, which is followed and rarely read again. No I/O.
 
 A vehicle is in view for seconds, but known after a few agreeing readings. Each further reading
-takes a third of the time for analysing a frame, and adds nothing. A settled plate is read again in
-two cases: if the plate has come closer, because the image will be better; and from time to time, to
-detect that another plate is being followed by mistake.
+takes a third of the analysis time of a frame, and adds no information. A settled plate is read
+again in two cases: if the plate has come closer, because the image will be better; and from time to
+time, to detect that another plate is being followed by mistake.
 """
 
 from streams.recognition.geometry import overlap

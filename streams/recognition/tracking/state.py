@@ -62,8 +62,8 @@ class TrackerState(Record, frozen=True, kw_only=True):
     ) -> "Transition":
         """Return the result of applying a frame's readings (or a tick) to the camera's state.
 
-        Applying a frame twice changes nothing, so a replay is harmless. If not ``starts_tracks``,
-        readings that continue no track belong to another lane.
+        Applying a frame twice changes nothing, so a replay is harmless. If ``starts_tracks`` is
+        false, readings that continue no track belong to another lane.
         """
         if is_done(self, frame):
             return Transition(self)
@@ -139,7 +139,7 @@ class EndedTracks:
     retracted: tuple[Retracted, ...] = ()
 
     def __add__(self, later: "EndedTracks") -> "EndedTracks":
-        """Return the sum of these outcomes and later ones."""
+        """Return the sum of these outcomes and later outcomes."""
         return EndedTracks(
             self.passes + later.passes,
             self.suppressed + later.suppressed,
@@ -153,7 +153,7 @@ class EndedTracks:
 class Transition:
     """The state after a frame, the tracks ended by the frame, and the passes to report early.
 
-    ``state`` is the same object if nothing changed. The passes in ``reported`` have not ended.
+    ``state`` is the old object if nothing changed. The passes in ``reported`` have not ended.
     """
 
     state: TrackerState

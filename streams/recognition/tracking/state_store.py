@@ -16,7 +16,7 @@ from streams.runtime.tables import DurableTable
 
 
 class DeletedUpTo(Record, frozen=True, kw_only=True):
-    """The position of the last deletion in a partition of the frames topic. No personal data.
+    """The position of the last deletion in a partition of the frames topic, without personal data.
 
     ``captured_ms`` is the highest value of all deletions, because cameras' clocks differ.
     """
@@ -33,7 +33,7 @@ class ClosedGap(Record, frozen=True, kw_only=True):
 
 
 class TrackerStateStore:
-    """Reads and writes the table with decoded values."""
+    """Reads and writes the table of tracker states with decoded values."""
 
     def __init__(self, table: DurableTable) -> None:
         self._table = table

@@ -22,7 +22,7 @@ from streams.recognition.tracking.suppression import SuppressedPlate
 # Margins around a plate that cover its vehicle, in plate widths.
 _ASIDE, _ABOVE, _BELOW = 1.75, 2.0, 0.5
 
-# Thresholds for the rest of the scene, as brightness 0..255.
+# Brightness thresholds (0..255) for the rest of the scene.
 _DARK = 20.0
 _FLAT = 6.0
 _SAME_FLAT = 10.0
@@ -49,7 +49,7 @@ class PlaceView(Enum):
 
     EMPTY = auto()
     OTHER = auto()
-    """The plate or something similar is there, or the position is hidden."""
+    """The frame shows the plate or something similar, or the position is hidden."""
     UNKNOWN = auto()
     """Nothing can be concluded from the frame."""
 

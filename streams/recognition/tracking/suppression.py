@@ -48,7 +48,7 @@ _MAX_FRAGMENTS = 16
 
 
 class SuppressedPlate(msgspec.Struct, frozen=True, kw_only=True):
-    """A recognised plate: when and where it was last seen, and whether it ever moved.
+    """A recognised plate, the time and place where it was last seen, and whether it ever moved.
 
     ``track`` is the name of the recognised track. ``recognition`` is the published record, or None
     before publication, after many other plates were seen, or if passes are not reported early.
@@ -139,7 +139,7 @@ def _is_similar(text: str, plate: str, minimum: float) -> bool:
 def suppress(
     suppressed: tuple[SuppressedPlate, ...], track: Track, plate: str
 ) -> tuple[SuppressedPlate, ...]:
-    """Return the suppressed plates with another plate. Above the limit, the oldest is dropped."""
+    """Return the suppressed plates with another plate, without the oldest plate if too many."""
     new = SuppressedPlate(
         plate=plate,
         last_seen_ms=track.last_seen_ms,
@@ -269,7 +269,7 @@ def _is_same(known: Recognition, track: Track, seen: TextTally, rules: TrackingR
         known.first_seen_ms - track.last_seen_ms, track.first_seen_ms - known.last_seen_ms
     )
     if seen.text == known.plate:
-        # As within a lane, the same plate is a separate pass if it was unseen for long enough.
+        # As within a lane, a plate that was unseen for long enough is a separate pass.
         return apart_ms < rules.suppress_ms
     if apart_ms > _HANDOVER_MS:
         return False

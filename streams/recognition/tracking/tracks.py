@@ -34,7 +34,7 @@ _MAX_TRACES = 8
 _STILL_OVERLAP = 0.8
 
 # A fast car at 5 frames/s moves several plate widths between two frames, so the position alone does
-# not distinguish vehicles; the text is compared first.
+# not distinguish vehicles. Therefore the text is compared first.
 _SAME_TEXT_EDITS = 1
 _SIMILAR = 0.5
 _SIMILAR_REACH_WIDTHS = 4.0
@@ -126,7 +126,7 @@ class Track(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def reported(self) -> tuple[ReportedTrack, ...]:
-        """The reports of this vehicle, which must be resolved if it is not a separate pass."""
+        """The reports of this vehicle, which must be resolved if the track is no separate pass."""
         if not self.provisional_plates:
             return self.fragments
         own = ReportedTrack(
@@ -140,7 +140,7 @@ class Track(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def leading(self) -> TextTally:
-        """The text read most often, and among these the one with the highest confidence."""
+        """The text read most often and, among such texts, with the highest confidence."""
         return max(self.texts, key=lambda t: (t.count, t.best.confidence, t.text))
 
     def text_of(self, plate: str) -> TextTally:
@@ -180,7 +180,7 @@ def start_track(frame: FrameReadings, index: int) -> Track:
 
 
 def extend_track(track: Track, frame: FrameReadings, reading: PlateReading) -> Track:
-    """Return the track with another reading.
+    """Return the track extended by another reading.
 
     A plate that the frame's edge cuts off moves the track, but does not count for the text.
     """

@@ -37,7 +37,7 @@ class CandidateVotes(msgspec.Struct, frozen=True, array_like=True):
 
 
 class PositionVotes(msgspec.Struct, frozen=True, array_like=True):
-    """The votes at one position. ``others_log_sum`` applies to all characters not listed."""
+    """The votes at one position. ``others_log_sum`` applies to each unlisted character."""
 
     others_log_sum: float
     candidates: tuple[CandidateVotes, ...]

@@ -96,7 +96,7 @@ class AppriseSender:
 
 
 class _Attempt:
-    """One attempt. The plugin runs in a thread, and its requests are sent on the event loop."""
+    """An attempt, whose plugin runs in a thread and whose requests are sent on the event loop."""
 
     def __init__(self, http: HttpSender, loop: asyncio.AbstractEventLoop) -> None:
         self._http = http
@@ -106,7 +106,7 @@ class _Attempt:
         self._is_stopped = False
 
     def make(self, url: str, message: NotificationMessage) -> SendResult:
-        """Send with the plugin and return the result. Runs in a thread."""
+        """Send with the plugin and return the result. Call this in a thread."""
         from common.apprise.plugins import send_message
 
         try:

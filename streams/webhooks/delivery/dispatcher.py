@@ -51,7 +51,7 @@ _FULL = SendResult(kind=SendKind.REFUSED, error="Too many deliveries are pending
 
 
 class Dispatcher:
-    """Owns all deliveries in progress. Use the dispatcher on the stage's event loop."""
+    """Manages all deliveries in progress. Use the dispatcher on the stage's event loop."""
 
     def __init__(
         self,
@@ -120,7 +120,7 @@ class Dispatcher:
             group.create_task(self._tick())
 
     async def fence(self) -> None:
-        """Wait briefly until no write is in flight. Called before partitions are reassigned."""
+        """Wait briefly until no write is in flight. Call this before partitions are reassigned."""
         await self._writer.fence()
 
     async def stop(self) -> None:
@@ -137,7 +137,7 @@ class Dispatcher:
                 try:
                     self._on_written(result)
                 except Exception:
-                    # Catch-all: the other results must still be applied.
+                    # Catch-all: the other results must be applied despite an error.
                     log.exception("delivery_results_not_applied")
 
     async def _tick(self) -> None:
@@ -185,7 +185,7 @@ class Dispatcher:
     async def _store(self, job: DeliveryJob) -> None:
         """Write a waiting job to the table, once the writer has capacity."""
         if job.state is not DeliveryState.QUEUED:
-            # The job's turn came in the meantime.
+            # The delivery had its turn in the meantime.
             return
         job.enter(DeliveryState.STORING)
         await self._writer.wait_for_capacity()

@@ -110,7 +110,7 @@ class HttpSender:
         timeout_seconds: float,
         resolver: AbstractResolver | None = None,
     ) -> None:
-        """``timeout_seconds`` applies to a whole attempt. The administrator sets ``rules``."""
+        """``timeout_seconds`` applies to a whole attempt. ``rules`` are the administrator's."""
         self._rules = rules
         self._timeout = aiohttp.ClientTimeout(total=timeout_seconds)
         self._resolver = resolver
@@ -161,7 +161,7 @@ class HttpSender:
             self._session = None
 
     def _check_url(self, url: str) -> SendResult | None:
-        """Return why requests to a URL are not allowed, or None if they are."""
+        """Return why requests to a URL are not allowed, or None if they are allowed."""
         try:
             parse_outbound_url(url, self._rules)
         except InvalidInputError as error:

@@ -36,7 +36,7 @@ class DispatchRules:
     queues: QueueRules
     pending: PendingLimits
     pauses_seconds: tuple[float, ...]
-    # Writing to the table costs more than waiting, so deliveries of a burst should only wait.
+    # Writing to the table is more expensive than waiting, so a burst of deliveries should wait.
     store_after_seconds: float = 15.0
     max_unstored: int = 5_000
 
@@ -53,13 +53,13 @@ class DeliveryState(StrEnum):
     ATTEMPTING = auto()
     """An attempt is running."""
     RECORDING = auto()
-    """The attempt has ended or was rejected; its outcome must be written."""
+    """The attempt has ended or was rejected, and its outcome must be written."""
     STORED = auto()
     """The delivery is only in the table. A job created from the table starts in this state."""
     DONE = auto()
     """The last attempt of the delivery has been recorded."""
     LEFT_TO_REPLAY = auto()
-    """The job was dropped unwritten: the delivery's message or table entry will be read again."""
+    """The job was dropped without a write. Its message or table entry will be read again."""
 
     @property
     def is_in_progress(self) -> bool:
@@ -88,7 +88,7 @@ TRANSITIONS: Final[Mapping[DeliveryState, frozenset[DeliveryState]]] = {
 
 
 class ForbiddenTransitionError(Exception):
-    """A delivery was about to enter a state that must not follow its current state: a bug."""
+    """A bug: a delivery was about to enter a state that must not follow the current state."""
 
 
 @dataclass(eq=False)

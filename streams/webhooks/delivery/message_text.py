@@ -20,7 +20,7 @@ def message_subject(delivery: Delivery) -> str:
 
 
 def message_fields(delivery: Delivery, public_url: str, warning: str | None) -> list[MessageField]:
-    """Return all fields. Links lead to ``public_url``; if it is empty, there are no links.
+    """Return all fields. Links lead to ``public_url``. If this is empty, there are no links.
 
     ``warning`` is a text about the limits of notifications, or None.
     """

@@ -1,4 +1,4 @@
-"""Stores pending deliveries in the stage's table, within limits. Only I/O: the table.
+"""Stores pending deliveries in the stage's table, within limits.
 
 At any time, a delivery is in the table or its message is not acknowledged.
 """
@@ -38,7 +38,7 @@ class _DeliveryHead(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class PendingHead(Record, frozen=True, kw_only=True):
-    """The part of a :class:`PendingDelivery` that a restart needs. The rest is not decoded."""
+    """The fields of a :class:`PendingDelivery` that a restart needs and decodes."""
 
     delivery: _DeliveryHead
     due_ms: int

@@ -1,8 +1,8 @@
 """Orders attempts with a queue for each endpoint, sorted by capture time. No I/O.
 
-Accounts take turns, and so do the endpoints of an account. An account with a hundred endpoints gets
-no more turns than an account with a single endpoint. A failing endpoint gets one attempt at a time,
-and all failing endpoints share half of the attempts in flight, so as not to delay other endpoints.
+Accounts take turns, as do an account's endpoints. An account with a hundred endpoints gets no more
+turns than an account with a single endpoint. A failing endpoint gets one attempt at a time, and all
+failing endpoints share half of the attempts in flight, so that they delay no others.
 """
 
 import heapq

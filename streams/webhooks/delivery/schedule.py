@@ -1,4 +1,4 @@
-"""Decides between retry and final failure, and creates the records of attempts. No I/O but logs."""
+"""Decides between retry and final failure, and creates the records of attempts. Only I/O: logs."""
 
 import random
 from collections.abc import Sequence
@@ -60,7 +60,7 @@ _FINAL = {
 
 
 def kind_of_status(status: int) -> SendKind:
-    """Return the kind of result that an HTTP status means.
+    """Return the kind of result for an HTTP status.
 
     Any 2xx is success. A redirect and 410 (Gone) are final. All other statuses are retried: while a
     receiver restarts, the proxy in front of the receiver may return any of these.

@@ -119,7 +119,7 @@ class DeliverySender:
             result = await self._http.post(self._request(delivery, destination, number))
             return replace(_with_target(result, destination), webhook_revision=destination.revision)
         except MisconfiguredError as error:
-            # The secret key is missing. An administrator can configure it while retries continue.
+            # An administrator can configure the missing secret key while retries continue.
             log.error("delivery_misconfigured", delivery_id=str(delivery.id), error=str(error))
             return SendResult(kind=SendKind.FAILED, error="A stored secret could not be decrypted.")
 
@@ -130,7 +130,7 @@ class DeliverySender:
         return msgspec.structs.replace(delivery, trigger=trigger)
 
     def _is_removed(self, delivery: Delivery) -> bool:
-        """Return whether the alert has changed since then and no longer has the recipient."""
+        """Return whether the alert has changed since the trigger and lost the recipient."""
         trigger = delivery.trigger
         is_asked_for = delivery.cause is DeliveryCause.REDELIVERY
         if trigger is None or is_asked_for or isinstance(delivery.target, WebhookTarget):

@@ -1,7 +1,7 @@
 """Writes the outcomes of deliveries: first attempts to their topic, then changes to the table.
 
-The dispatcher releases the message after both writes. All outcomes that arrive while Kafka stores
-a batch form the next batch, in order: writing each outcome separately would be too slow.
+The dispatcher releases the message after both writes. All outcomes that arrive while Kafka stores a
+batch form the next batch, in order, because writing each outcome separately would be too slow.
 """
 
 import asyncio
@@ -49,7 +49,7 @@ class DeliveryOutcome:
 
 @dataclass(frozen=True)
 class WriteResult:
-    """The result of writing an outcome. If not stored, the message or table entry is reread."""
+    """The result of writing an outcome. Unless stored, the message or table entry is reread."""
 
     outcome: DeliveryOutcome
     is_stored: bool
@@ -73,7 +73,7 @@ class OutcomeWriter:
         self._failures = 0
 
     def assign(self, partitions: Collection[int]) -> None:
-        """From now on, write table entries only for these partitions."""
+        """Set the partitions whose table entries may be written from now on."""
         self._partitions = frozenset(partitions)
 
     def add(self, outcome: DeliveryOutcome) -> None:
@@ -105,7 +105,7 @@ class OutcomeWriter:
             try:
                 results, failed = await self._write(outcomes)
             except Exception:
-                # Catch-all: otherwise, no delivery would be completed any more.
+                # Catch-all: if this task ended, no delivery would be completed any more.
                 log.exception("delivery_results_not_written")
                 results, failed = [], outcomes
         self._failures = self._failures + 1 if failed else 0
@@ -203,5 +203,5 @@ class OutcomeWriter:
         """Return the change of the table, or None if the table is already correct."""
         if outcome.pending is not None:
             return self._table.put_change(outcome.pending)
-        # Correct even if another worker owns the partition, because this was the last attempt.
+        # This is correct even if another worker owns the partition: this was the last attempt.
         return self._table.delete_change(outcome.job.key, partition=outcome.job.partition)

@@ -23,7 +23,7 @@ class DisabledEmail:
     """Rejects every email, because the installation has no SMTP server."""
 
     async def send(self, delivery: Delivery, address: str) -> SendResult:
-        """Return the error that no SMTP server is configured."""
+        """Return the result of a failure: no SMTP server is configured."""
         return SendResult(kind=SendKind.REFUSED, error="No SMTP server is configured.")
 
 
@@ -82,8 +82,8 @@ def email_message(
 ) -> EmailMessage:
     """Return the message that notifies ``address`` of an alert.
 
-    ``warning`` is a text about limits. ``crop`` is a JPEG. A repeated message has the same
-    Message-ID, so that email clients show it only once.
+    ``warning`` is a text about the limits of notifications. ``crop`` is a JPEG. A repeated message
+    has the same Message-ID, so that email clients show it only once.
     """
     trigger = delivery.trigger
     assert trigger is not None, delivery.event

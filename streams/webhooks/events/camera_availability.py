@@ -19,7 +19,7 @@ _CAMERA_KNOWN_WITHIN_SECONDS = 3.0
 
 
 class CameraAvailability:
-    """Publishes when cameras go online and offline, one status at a time."""
+    """Publishes events when cameras go online and offline. Handles one status at a time."""
 
     def __init__(
         self,

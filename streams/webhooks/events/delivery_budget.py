@@ -1,4 +1,4 @@
-"""Limits the deliveries of an account's events: per minute, and of alerts per recognition.
+"""Limits an account's deliveries per minute, and its alert deliveries per recognition.
 
 Deliveries are counted by the events' time, so that late events after an outage do not exceed the
 limit. Each worker counts the deliveries that it has created since it started.
@@ -32,7 +32,7 @@ _SENTENCES: Mapping[DeliveryLimit, str] = {
 
 
 Plan = Callable[[], Delivery]
-"""Creates a delivery. This encrypts URLs, which takes longer than planning the delivery."""
+"""Creates a delivery. Creation encrypts URLs, which takes longer than planning the delivery."""
 
 
 @dataclass(frozen=True)

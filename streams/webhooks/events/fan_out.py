@@ -94,7 +94,7 @@ class FanOut:
         sends_email: bool,
         now_ms: Callable[[], int],
     ) -> None:
-        """``sends_email``: whether an SMTP server is configured. If not, no emails are sent."""
+        """``sends_email``: whether an SMTP server is configured, so that emails are sent."""
         self._subscriptions = subscriptions
         self._alerts = alerts
         self._box = box
@@ -136,7 +136,7 @@ class FanOut:
             await self._publish_all(plans())
         except MisconfiguredError:
             if len(events) == 1:
-                # Attempts to webhooks continue for longer than it takes to correct the key.
+                # Attempts to webhooks continue until an administrator can have corrected the key.
                 ((event, trigger),) = events
                 webhooks = self._webhooks_for(event, trigger)
                 deliveries = [plan() for plan in webhook_plans(trigger, webhooks)]
@@ -216,10 +216,10 @@ def trigger_plans(
 ) -> list[tuple[Plan, bool]]:
     """Return the deliveries of a trigger to webhooks and to the alert's notifications.
 
-    Each delivery is paired with whether it is an email. ``alert`` is the trigger's complete alert.
-    ``webhooks`` subscribe to the trigger's phase. The alert's own URLs are notified early, and
-    again only if the early trigger was wrong. Emails and Apprise notifications are for people: they
-    are sent after the vehicle has left, with its image.
+    Each delivery is paired with a flag: whether the delivery is an email. ``alert`` is the
+    trigger's complete alert. ``webhooks`` subscribe to the trigger's phase. The alert's own URLs
+    are notified early, and again only if the early trigger was wrong. Emails and Apprise
+    notifications are for people, so they are sent with the image after the vehicle has left.
     """
     plans = [(plan, False) for plan in webhook_plans(trigger, webhooks)]
     for endpoint, notification in destinations.items():

@@ -1,6 +1,6 @@
 """Caches subscriptions to events: webhooks and cameras from the configuration topics.
 
-Only one event loop may use the cache.
+Use the cache on one event loop.
 """
 
 import asyncio
@@ -122,7 +122,7 @@ class SubscriptionCache:
         return self._statuses.get(webhook_id)
 
     def apply_status(self, status: WebhookStatus) -> None:
-        """Replace a webhook's status unless a later status is known."""
+        """Store a webhook's status, unless a later status is known."""
         known = self._statuses.get(status.webhook_id)
         if known is None or known.attempts_offset <= status.attempts_offset:
             self._statuses[status.webhook_id] = status

@@ -127,7 +127,7 @@ class WebhookStatusUpdater:
         Raises:
             TransientError: Kafka is unavailable. The statuses are unchanged.
         """
-        # Once a later attempt is counted, an earlier attempt would appear to be counted, too.
+        # If a later attempt were counted first, an earlier attempt would also appear to be counted.
         for event in {event.message.partition: event for event, _ in reversed(attempts)}.values():
             self._runner.require_next(event)
         changed: dict[UUID, WebhookStatus] = {}
