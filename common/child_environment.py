@@ -8,7 +8,7 @@ from typing import Final
 
 from common.settings import SETTING_PREFIX, Fragment
 
-# These are full names, not prefixes: HOME is needed, HOMEBREW_GITHUB_API_TOKEN is not.
+# These are full names and not prefixes: HOME is needed, but not HOMEBREW_GITHUB_API_TOKEN.
 _NEEDED_BY_ALL: Final = (
     *("PATH", "HOME", "USER", "LOGNAME", "TMPDIR"),
     *("LANG", "LANGUAGE", "LC_*", "TZ", "TZDIR"),

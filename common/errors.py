@@ -2,7 +2,7 @@
 
 *Invalid* input is rejected or dead-lettered and never retried. A *transient* error is retried with
 back-off. A *misconfigured* process exits at start with a message that says what to fix. The exit
-status reports the same to the parent process.
+status reports the kind of error to the parent process.
 
 **Source:** sysexits.h of BSD, for the statuses.
 """

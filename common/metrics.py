@@ -140,7 +140,7 @@ class CameraLabels:
 
 
 Details = Callable[[], Mapping[str, object]]
-"""Returns details of a process as JSON values. Called from another thread. If the details contain a
+"""Returns details of a process as JSON values, in another thread. If the details contain a
 ``status`` other than ``ready``, ``/readyz`` responds with 503.
 """
 
@@ -205,7 +205,7 @@ def _server(host: str, port: int, handler: type[BaseHTTPRequestHandler]) -> Thre
         daemon_threads = True
 
         def server_bind(self) -> None:
-            """Bind without resolving the name of the address, which HTTPServer would do first."""
+            """Bind without resolving the address to a name, which HTTPServer would do first."""
             TCPServer.server_bind(self)
             self.server_name, self.server_port = host, self.socket.getsockname()[1]
 

@@ -33,7 +33,7 @@ def parse_networks(text: str) -> tuple[IpNetwork, ...]:
 
 
 def is_loopback_name(host: str) -> bool:
-    """Return whether a host name (lower case) is a loopback name, whatever a resolver returns."""
+    """Return whether a host name (lower case) is a loopback name, without asking a resolver."""
     return host in _LOOPBACK_NAMES or host.endswith((".localhost", ".localhost.localdomain"))
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, kw_only=True)
 class RetryPolicy:
-    """Pauses that double from the first to the longest, with random jitter.
+    """Pauses that double from the first to the longest pause, with random jitter.
 
     ``spread`` is the range of factors from which the jitter is drawn. ``bound_seconds`` is the time
     since the first attempt after which no attempt is made, or None for no limit.

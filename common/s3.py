@@ -1,4 +1,4 @@
-"""Stores all images in a bucket. This is the only S3 adapter. Calls block, and time out."""
+"""Stores all images in a bucket. No other module accesses S3. Calls block, and can time out."""
 
 import io
 import time
@@ -19,12 +19,12 @@ from common.errors import TransientError
 from common.settings import S3Settings
 
 _MISSING_CODES: Final = frozenset({"NoSuchKey", "NoSuchObject", "ResourceNotFound"})
-"""Codes of S3 services for a missing object."""
+"""Error codes of S3 services for a missing object."""
 
 _FULL_CODES: Final = frozenset(
     {"XMinioStorageFull", "XMinioAdminBucketQuotaExceeded", "QuotaExceeded"}
 )
-"""Codes of S3 services when storage is full."""
+"""Error codes of S3 services when storage is full."""
 
 _CONNECT_SECONDS: Final = 2.0
 _PIECE_BYTES: Final = 64 * 1024
@@ -84,7 +84,7 @@ class S3Bucket:
             retries=urllib3.Retry(total=retries, backoff_factor=0.1),
         )
         self._client = self._client_of(settings, settings.s3_endpoint)
-        # A signature includes the host, so a client of the public endpoint signs URLs.
+        # A signature includes the host, so URLs must be signed for the public endpoint.
         self._public = self._client_of(
             settings, settings.s3_public_endpoint or settings.s3_endpoint
         )
@@ -217,7 +217,7 @@ class S3Bucket:
         return [RefusedRemoval(fault.name or "", fault.code) for fault in faults]
 
     def close(self) -> None:
-        """Close the connections. No call may be running."""
+        """Close the connections. Call this only when no other call is running."""
         self._connections.clear()
 
 
@@ -233,7 +233,7 @@ def _faults() -> Iterator[None]:
 def _read(
     response: urllib3.BaseHTTPResponse, max_bytes: int | None, within_seconds: float | None
 ) -> bytes | None:
-    """Return the body, or None as soon as it exceeds ``max_bytes``.
+    """Return the body, or None as soon as the body exceeds ``max_bytes``.
 
     Raises:
         TimeoutError: reading took longer than ``within_seconds``.

@@ -51,11 +51,11 @@ class PastTriggers(Record, frozen=True, kw_only=True):
 
 
 class CandidateOutcome(StrEnum):
-    """The outcome of a candidate: the cooldown's decision, or how the pass is resolved."""
+    """The outcome of a candidate: the cooldown's decision, or the resolution of the pass."""
 
     TRIGGERED = "triggered"
     REPEATED = "repeated"
-    """The same recognition triggered the alert before, so it triggers again."""
+    """The same recognition has already triggered the alert, so it triggers the alert again."""
     SUPPRESSED_BY_COOLDOWN = "suppressed"
     TOO_OLD = "too_old"
     """A trigger near the candidate may have been dropped because too many triggers followed."""
@@ -72,7 +72,7 @@ class Decision:
     """The decision on a candidate.
 
     ``trigger`` is the candidate's own trigger, or the trigger that suppresses the candidate.
-    ``after`` is the state to store: the same object as before if the state is unchanged.
+    ``after`` is the state to store, or the same object as before if the state is unchanged.
     """
 
     outcome: CandidateOutcome
@@ -86,7 +86,7 @@ class Decision:
 
 
 def cooldown_ms(alert: AlertConfig) -> int:
-    """Return an alert's cooldown, or 0 if the alert has none."""
+    """Return an alert's cooldown, or 0 if the alert has no cooldown."""
     return round(alert.cooldown_minutes * _MINUTE_MS)
 
 

@@ -1,9 +1,9 @@
 """Decides how a pass triggers an alert, before and after the pass ends. No I/O.
 
-A pass that triggers an alert early must trigger it only once: the recognition that follows confirms
-or corrects that trigger, or withdraws it if the alert does not match the final plate. So an early
-trigger is stored per pass, in addition to the alert's cooldown. The decisions do not depend on the
-order of the topics or on repetition: an early candidate that arrives after the pass is ignored.
+A pass that triggers an alert early must trigger the alert only once. The recognition that follows
+confirms or corrects the trigger, or withdraws it if the alert does not match the final plate. So an
+early trigger is stored per pass, in addition to the alert's cooldown. The order of the topics and
+repetition do not matter: an early candidate after the pass is ignored.
 """
 
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ from common.records.codec import Record
 
 
 class PassAction(StrEnum):
-    """The action to take for a candidate of a pass."""
+    """What to do with a candidate of a pass."""
 
     APPLY_COOLDOWN = "apply_cooldown"
     """The cooldown decides, as for alerts without early triggers."""
@@ -44,7 +44,7 @@ class PassState(Record, frozen=True, kw_only=True):
 
     @property
     def early(self) -> EarlyTrigger:
-        """The early trigger in the form used in records."""
+        """The early trigger, as stored in records."""
         return EarlyTrigger(
             plate=self.plate,
             captured_ms=self.trigger.captured_ms,

@@ -19,7 +19,7 @@ log = structlog.get_logger(__name__)
 
 
 class Condition(StrEnum):
-    """The conditions of an alert, in the order in which failed conditions are listed."""
+    """Conditions of an alert, in the order in which they are listed."""
 
     ENABLED = "enabled"
     PLATE = "plate"
@@ -32,7 +32,7 @@ class Condition(StrEnum):
 class Sighting:
     """The values of a recognition, or of a pass in progress, that a rule checks.
 
-    ``plate`` is normalised, ``captured_ms`` is Unix ms, UTC.
+    ``plate`` is normalised. ``captured_ms`` is in Unix ms, UTC.
     """
 
     owner_id: UUID
@@ -63,7 +63,7 @@ class Rule:
     window: Window | None
 
     def failures(self, sighting: Sighting) -> tuple[Condition, ...]:
-        """Return the conditions that are not met; empty if the alert matches.
+        """Return the conditions that are not met. If there are none, the alert matches.
 
         The cooldown is not included, because it depends on other recognitions.
         """

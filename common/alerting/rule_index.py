@@ -1,4 +1,4 @@
-"""Indexes all rules, so that the cost of finding matching rules hardly grows with their number."""
+"""Indexes all rules, so that the time to find matching rules hardly grows with their number."""
 
 from collections import defaultdict
 from collections.abc import Iterator
@@ -18,7 +18,7 @@ class _OwnersRules:
         self.count = 0
         self._lists: PlateIndex[UUID] = PlateIndex()
         self._specific: _Rules = {}
-        # Rules that match any plate, or any plate not in their list, by camera.
+        # Rules by camera that match all plates, or all plates that are not in the rule's list.
         self._everywhere: _Rules = {}
         self._at_camera: defaultdict[UUID, _Rules] = defaultdict(dict)
 

@@ -1,7 +1,7 @@
 """Runs Apprise's plugins, which convert a message into HTTP requests for a service.
 
-This is the only module that imports apprise and requests. Importing it takes 0.25 s and 16 MB, so
-it is imported when the first Apprise URL is used. Plugins do not send anything themselves:
+This is the only module that imports apprise and requests. The import takes 0.25 s and 16 MB, so
+this module is imported for the first Apprise URL. Plugins do not send anything themselves:
 :class:`_RequestsStandIn` replaces ``requests`` and passes requests to the caller's exchange.
 """
 
@@ -41,13 +41,13 @@ log = structlog.get_logger()
 logging.getLogger("apprise").disabled = True
 
 _TARGET_LISTS: Final = ("targets", "topics", "channels", "devices", "groups")
-# The sender's own connection sets these headers: it knows the length and supported encodings.
+# The sender's connection sets these headers, because it knows the length and the encodings.
 _OWN_HEADERS: Final = frozenset({"content-length", "transfer-encoding", "accept-encoding", "host"})
 _exchange: ContextVar[Exchange] = ContextVar("apprise_exchange")
 
 
 class _RequestsStandIn:
-    """Replaces the module ``requests`` in a plugin, and has the functions that plugins use."""
+    """Replaces the module ``requests`` in a plugin. Only the functions that plugins use exist."""
 
     RequestException = requests.RequestException
     codes = requests.codes
@@ -196,7 +196,7 @@ def _response(answer: ServiceAnswer) -> requests.Response:
     response = requests.Response()
     response.status_code = answer.status
     response.headers = CaseInsensitiveDict(answer.headers)
-    response._content = answer.body  # as in the tests of requests itself
+    response._content = answer.body  # as in the tests of requests
     return response
 
 

@@ -36,7 +36,7 @@ _OVER_HTTP: Final[Mapping[str, ServicePlugin]] = {
     "signal": ServicePlugin("signal_api", "NotifySignalAPI"),
     "synology": ServicePlugin("synology", "NotifySynology"),
 }
-"""Self-hosted services; schemes with an ``s`` use HTTPS."""
+"""Self-hosted services. Schemes with an ``s`` use HTTPS."""
 
 SERVICES: Final[Mapping[str, ServicePlugin]] = {
     "46elks": ServicePlugin("fortysixelks", "Notify46Elks"),
@@ -86,7 +86,7 @@ class ServiceAnswer:
 
 
 class NoAnswerError(Exception):
-    """A service did not respond, or no request was made."""
+    """The service did not respond, or no request was made."""
 
 
 Exchange = Callable[[ServiceRequest], ServiceAnswer]

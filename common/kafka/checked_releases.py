@@ -1,7 +1,7 @@
 """Checks the releases of Kafka libraries whose internals the service patches.
 
 In another release, the patched code may differ, so that records would silently be lost. Each
-workaround is a separate module, to be removed when the library is fixed.
+workaround is a separate module, which can be removed when the library is fixed.
 """
 
 from importlib.metadata import version
@@ -25,7 +25,7 @@ _CHECKED: Final = {
 
 
 def require_checked_release(*libraries: str) -> None:
-    """Verify that the installed libraries have the releases that our patches were written for.
+    """Verify that the installed libraries are the releases for which our patches were written.
 
     Raises:
         MisconfiguredError: a different release of a library is installed.

@@ -32,10 +32,10 @@ lock_decoders()
 
 _REQUEST_TIMEOUT_MS = 30_000
 _DELIVERY_TIMEOUT_MS = 2**31 - 1
-"""Records never expire. In kafka-python 3.0.12, a record that expires blocks an idempotent
-producer permanently: if a broker is unavailable for longer than this time-out, nothing is ever
-sent again. This was measured with a broker that was killed for 30 s and frozen for 45 s. Without
-expiry, everything is sent once the broker recovers."""
+"""Records never expire. In kafka-python 3.0.12, a record that expires blocks an idempotent producer
+permanently: if a broker is unavailable for longer than this timeout, no records are ever sent
+again. This was measured with a broker that was killed for 30 s and frozen for 45 s. Without expiry,
+all records are sent once the broker recovers."""
 # With the default, a client could wait for 30 s after the broker has recovered.
 _RECONNECT_BACK_OFF_MAX_MS = 1_000
 _RETENTION_BYTES = "retention.bytes"
@@ -59,7 +59,7 @@ class Replication:
 
     @property
     def topic_options(self) -> dict[str, str]:
-        """The topic's configuration entry under its Kafka name."""
+        """The topic's configuration entries for replication, by Kafka's names."""
         return {MIN_IN_SYNC: str(self.in_sync)}
 
     def not_made(self, topic: str) -> str:

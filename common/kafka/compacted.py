@@ -73,7 +73,7 @@ class LatestByKey(Generic[R]):
     def end_read(self) -> list[Update[R]]:
         """End a read at the end of the topic, and return the changes since the previous read.
 
-        A key that is no longer on the topic was deleted, because compaction drops deletions too.
+        A key that is no longer on the topic was deleted. Compaction also drops deletions.
         """
         waiting, self._waiting = self._waiting or {}, None
         gone = [key for key in self._reported if key not in waiting]
@@ -123,7 +123,7 @@ class CompactedTopicReader(TopicTailer, Generic[R]):
         consumer.seek_to_beginning(*partitions)
 
     def handle_records(self, records: Sequence[ConsumerRecord]) -> None:
-        """Report the records once everything is read. Skip unreadable records."""
+        """Add records, which are reported once the topic is read. Skip unreadable records."""
         self._report(self._keys.add(found for found in map(self._found, records) if found))
 
     def on_caught_up(self) -> None:

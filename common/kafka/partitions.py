@@ -2,7 +2,7 @@
 
 The partition of a key depends on the number of partitions, and a stage's state (tables, offsets) is
 stored in the partition of the key, so adding partitions would separate cameras and alerts from
-their state. Nothing is recreated while a stage is running or has unfinished work.
+their state. No topic is recreated while a stage is running or has unfinished work.
 """
 
 import time

@@ -39,7 +39,7 @@ def security_options(settings: KafkaSettings) -> dict[str, Any]:
     """Return the options for encryption and login.
 
     Raises:
-        MisconfiguredError: a certificate file can no longer be used.
+        MisconfiguredError: a certificate file has become unusable.
     """
     protocol = settings.kafka_security_protocol
     options: dict[str, Any] = {"security_protocol": protocol.value}
@@ -121,7 +121,7 @@ def _knock(settings: KafkaSettings, server: str, host: str, port: int) -> None:
 
 def _no_tls(server: str, reason: str) -> MisconfiguredError:
     if "ALERT" in reason and "CERTIFICATE" in reason:
-        # Kafka sends the same alert if it received no certificate.
+        # Kafka sends the same TLS alert if it received no certificate.
         return MisconfiguredError(
             f"Kafka at {server} rejected the certificate in "
             f"PLATESTREAM_KAFKA_CLIENT_CERTIFICATE_FILE: {reason}"

@@ -21,7 +21,7 @@ log = structlog.get_logger()
 
 _POLL_MS = 500
 # A broker delays the response to a fetch by this long if there are no records. The fetch covers all
-# partitions, so it returns with the first record. Other requests wait for the fetch.
+# partitions, so the response is sent with the first record. Other requests wait for the fetch.
 _FETCH_MAX_WAIT_MS = 1_000
 _RETRY_SECONDS = 1.0
 _SILENT_SECONDS = 10.0

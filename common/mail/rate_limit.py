@@ -15,12 +15,12 @@ _NAMES_SWEPT_AT = 10_000
 _HELD_BACK_REMEMBERED = 10_000
 
 _Name = tuple[str, str]
-"""A limit, and the address or account to which it applies."""
+"""The name of a limit, and the address or account to which the limit applies."""
 
 
 @dataclass(frozen=True)
 class Denial:
-    """Why a message must not be sent, as a sentence. If ``is_final``, retries are pointless."""
+    """The reason why a message must not be sent. If ``is_final``, do not retry."""
 
     sentence: str
     is_final: bool
@@ -59,7 +59,7 @@ class HourlyLimits:
         self._held_back: LRUCache[str, int] = LRUCache(_HELD_BACK_REMEMBERED)
 
     def denial(self, owner: str, address: str) -> Denial | None:
-        """Return why a message cannot be sent now, or None if it can."""
+        """Return why a message cannot be sent now, or None if the message can be sent."""
         messages = self._messages
         for name in _names(owner, address):
             what, remaining = name[0], self._remaining(name)

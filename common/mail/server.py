@@ -16,7 +16,7 @@ from common.mail.rate_limit import HourlyLimits
 from common.mail_settings import EmailSettings, SmtpEncryption
 
 _PERMANENT = 500
-# The server requires a (different) login, so the settings are wrong. **Source:** RFC 4954.
+# The server requires a login or another login: the settings are wrong. **Source:** RFC 4954.
 _LOGIN_CODES = frozenset({530, 534, 535, 538})
 
 PER_OWNER_PER_HOUR = 500
@@ -47,7 +47,7 @@ class MailResult:
 
 
 class MailServer:
-    """Opens a connection per message: messages are rare, and servers drop idle connections."""
+    """Sends each message over a new connection, because servers close idle connections."""
 
     def __init__(
         self,
@@ -105,7 +105,7 @@ class MailServer:
 
 
 def _fault(error: Exception) -> MailResult:
-    """Return the result of an error: 5xx is final, unless our login is the cause."""
+    """Return the result of an error, which is final for 5xx unless our login is the cause."""
     if isinstance(error, aiosmtplib.SMTPRecipientsRefused):
         error = error.recipients[0]
     if not isinstance(error, aiosmtplib.SMTPResponseException):

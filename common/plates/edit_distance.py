@@ -1,4 +1,4 @@
-"""Computes the edit distance that the whole service uses."""
+"""Computes the edit distance of plates, with wildcards."""
 
 ANY_TEXT = "*"
 """In a pattern: any number of characters."""
@@ -35,8 +35,8 @@ def edit_distance(pattern: str, text: str, limit: int | None = None) -> int:
 def matches_wildcards(pattern: str, text: str) -> bool:
     """Return whether ``pattern`` matches ``text`` without edits.
 
-    Each piece between two ``*`` is matched at the first possible position, which never misses a
-    match and needs no backtracking. So the time is at most proportional to the product of both
+    Each piece between two ``*`` is matched at the first possible position, which misses no match
+    and needs no backtracking. Therefore the time is at most proportional to the product of both
     lengths.
     """
     first, *inner = pattern.split(ANY_TEXT)

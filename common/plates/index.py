@@ -29,7 +29,7 @@ class _MatcherEntry(Generic[K]):
 
 
 class _MatcherTable(Generic[K]):
-    """Matchers, indexed by text derived from plates."""
+    """Matchers, indexed by a text that is derived from plates."""
 
     def __init__(self) -> None:
         # Most keys have one entry. A list for each key would take a third of the table.
@@ -237,6 +237,6 @@ def _wildcard_keys(matcher: PlateMatcher) -> Collection[str]:
     """Return the index keys of a wildcard matcher. A matcher without keys is always compared."""
     if matcher.mode is MatchMode.WILDCARD:
         keys = pattern_grams(matcher.text)
-        # One key is enough; the longest is the rarest.
+        # One key is enough. The longest key is the rarest.
         return sorted(keys, key=len)[-1:]
     return set(edited_grams(matcher.folded, matcher.tolerance))

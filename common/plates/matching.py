@@ -1,6 +1,6 @@
 """Matches plates with text that a person entered, for search and for alerts.
 
-``analytics_sql`` does the same in ClickHouse. A property test checks that both agree.
+``analytics_sql`` has the same rules for ClickHouse. A property test checks that both agree.
 """
 
 import re

@@ -22,7 +22,7 @@ class GramKind:
 
 
 def gram_kinds(key: str) -> Iterator[GramKind]:
-    """Return the possible kinds of a key. Plates can contain the anchor characters, too."""
+    """Return the possible kinds of a key, which may also contain the anchor characters."""
     if key[0] in (_BEGIN, _END):
         yield GramKind(key[0], len(key) - 1)
     if len(key) <= _MAX_CHARACTERS:

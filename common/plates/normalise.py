@@ -17,7 +17,7 @@ MAX_PLATE_LENGTH = 16
 class InvalidCharacterError(InvalidInputError):
     """A character that cannot be folded. ``position`` counts from 1 in the text as typed.
 
-    The message is to be read after a field's name.
+    The message continues a sentence that begins with a field's name.
     """
 
     def __init__(self, character: str, position: int) -> None:

@@ -15,7 +15,7 @@ from common.urls.streams import MASK
 
 
 class PlateMatchMode(StrEnum):
-    """Which plates an alert matches: all plates, plates in its list, or plates not in its list."""
+    """Which plates an alert matches: any, those in its list, or those not in its list."""
 
     ANY = "any"
     SPECIFIC = "specific"
@@ -93,7 +93,7 @@ class AppriseNotification(
     id: str = ""
 
     def masked(self) -> "AppriseNotification":
-        """Return a copy as shown to clients, whose URL only contains the service."""
+        """Return a copy for clients, whose URL only contains the service."""
         scheme = self.url.partition("://")[0]
         return msgspec.structs.replace(self, url=f"{scheme}://{MASK}")
 
@@ -110,10 +110,10 @@ class AlertFields(_OwnedAlert, frozen=True, kw_only=True):
     """The fields of an alert that clients set and everyone with access can read.
 
     API responses and events have exactly these fields (:data:`ALERT_FIELDS`); fields that a client
-    must not see belong to :class:`AlertConfig`. ``plates`` are as written by the client, so apply
-    :func:`common.plates.normalise.normalise_plate` before comparing. ``*`` and ``?`` match any
-    characters and any one character. ``timezone`` is an IANA name and always set. ``schedule`` only
-    applies if ``schedule_enabled``. ``early``: the alert can trigger before the pass ends.
+    must not see belong to :class:`AlertConfig`. ``plates`` are entries as the client wrote them, so
+    apply :func:`common.plates.normalise.normalise_plate` before comparing. ``*`` and ``?`` match
+    any characters and any one character. ``timezone`` is an IANA name and always set. ``schedule``
+    only applies if ``schedule_enabled``. ``early``: the alert can trigger before the pass ends.
     """
 
     name: str
@@ -172,7 +172,7 @@ _REFERRED: Final[Mapping[str, Any]] = {
     "notification_secret_encrypted": "",
     "plate_names": {},
 }
-"""The fields without a fixed size, empty. References omit these, as an alert can have 0.5 MB."""
+"""The fields without a fixed size, empty. References omit them: an alert can have 0.5 MB."""
 
 
 def by_reference(alert: AlertConfig) -> AlertConfig:
@@ -213,10 +213,10 @@ class EarlyTrigger(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
 
 
 class ProvisionalKind(StrEnum):
-    """The kind of a report on a pass, in addition to its recognition."""
+    """The kind of a report on a pass before or in addition to the pass's recognition."""
 
     AGREED = "agreed"
-    """Enough readings of the pass agree on a plate; the vehicle is still in view."""
+    """Enough readings of the pass agree on a plate while the vehicle is still in view."""
     RESOLVED = "resolved"
     """A pass that was reported as agreed ended without a recognition with its ID."""
 
@@ -247,13 +247,13 @@ class CandidateKind(StrEnum):
 
 
 class AlertCandidate(Record, frozen=True, kw_only=True):
-    """Record on alert-candidates (key = alert ID): an alert that matches a recognition.
+    """Record on alert-candidates (key = alert ID): an alert that matches, before its cooldown.
 
-    The cooldown is applied next. ``alert`` is the alert at the time of evaluation, by reference.
-    ``published_ms`` is when the recognition was published (Unix ms, UTC). ``may_be_early``: the
-    alert can trigger early. For a resolved pass, ``final_recognition`` is the vehicle's recognition
-    under another ID, if any, and ``is_match`` says whether the alert matches the final plate after
-    all, because the alert was changed or that recognition belongs to another pass.
+    ``alert`` is the alert at the time of evaluation, by reference. ``published_ms`` is when the
+    recognition was published (Unix ms, UTC). ``may_be_early``: the alert can trigger early. For a
+    resolved pass, ``final_recognition`` is the vehicle's recognition under another ID, if any, and
+    ``is_match`` says whether the alert matches the final plate after all, because the alert was
+    changed or that recognition belongs to another pass.
     """
 
     alert: AlertConfig

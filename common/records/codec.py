@@ -13,7 +13,7 @@ from common.errors import InvalidInputError, UnknownRecordVersionError
 
 
 class Record(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
-    """Base class of records on topics. Subclasses set ``VERSION``."""
+    """Base class of records on topics. Each subclass sets ``VERSION``."""
 
     VERSION: ClassVar[int] = 1
     version: int = 1

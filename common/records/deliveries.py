@@ -35,8 +35,8 @@ class UrlTarget(
 ):
     """A URL of an alert's notifications, decrypted by :class:`common.secrets.SecretBox`.
 
-    ``secret_encrypted`` signs until the account's secret, in
-    :class:`~common.records.owners.OwnerConfig`, is known.
+    ``secret_encrypted`` signs until the account's secret is known
+    (:class:`~common.records.owners.OwnerConfig`).
     """
 
     alert_id: UUID

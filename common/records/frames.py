@@ -99,7 +99,7 @@ class FrameGap(msgspec.Struct, frozen=True, kw_only=True, array_like=True):
     def is_covered_by(self, other: "FrameGap | None") -> bool:
         """Return whether another gap is the same gap, or a later gap of the same partition.
 
-        Both end offset and end time are compared: offsets restart when a topic is recreated.
+        Both end offset and end time are compared, because a recreated topic restarts offsets.
         """
         return other is not None and self.end <= other.end and self.end_ms <= other.end_ms
 

@@ -1,4 +1,4 @@
-"""Derives the keys of objects in S3. They are deterministic, so a replay overwrites its objects."""
+"""Derives the deterministic keys of objects in S3, so that a replay overwrites its objects."""
 
 from datetime import UTC, date, datetime
 from functools import lru_cache

@@ -1,4 +1,4 @@
-"""Record of the part of an account's configuration that the stages need."""
+"""Record of those parts of an account's configuration that the stages need."""
 
 from uuid import UUID
 
@@ -9,8 +9,8 @@ class OwnerConfig(Record, frozen=True, kw_only=True):
     """Record on config-owners (compacted, key = owner ID; an empty value deletes the entry).
 
     ``limits`` are the account's own limits, by name. The encrypted secrets are decrypted by
-    :class:`common.secrets.SecretBox` and sign notifications to URLs, the previous secret until
-    ``previous_notification_secret_until_ms`` (Unix ms, UTC).
+    :class:`common.secrets.SecretBox` and sign notifications to URLs. The previous secret is used
+    until ``previous_notification_secret_until_ms`` (Unix ms, UTC).
     """
 
     owner_id: UUID

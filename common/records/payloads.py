@@ -63,7 +63,7 @@ class AlternativePayload(Payload, frozen=True, kw_only=True):
 
 
 class RecognitionPayload(Payload, frozen=True, kw_only=True):
-    """A recognition as in lists; images are storage keys. Unknown values are absent."""
+    """A recognition as in lists. Images are storage keys. Unknown values are absent."""
 
     id: UUID
     user_id: UUID
@@ -174,7 +174,7 @@ class EventEnvelope(Payload, frozen=True, kw_only=True):
 
 
 def delivery_body(delivery: Delivery, box: SecretBox) -> bytes:
-    """Return the JSON body of a delivery, the same bytes on every attempt.
+    """Return the JSON body of a delivery. Every attempt gets the same bytes.
 
     Raises:
         MisconfiguredError: a value in the delivery was encrypted with a different key.

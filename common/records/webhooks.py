@@ -31,9 +31,9 @@ class WebhookConfig(Record, frozen=True, kw_only=True):
     """Record on config-webhooks (compacted, key = webhook ID; an empty value deletes the webhook).
 
     The encrypted fields are decrypted by :class:`common.secrets.SecretBox`. ``headers`` is a JSON
-    object of strings. ``revision`` increases with each change. The previous secret signs in
-    addition to the new one until ``previous_secret_until_ms``. Events from before ``created_ms``
-    are not sent to this webhook. Times are Unix ms, UTC.
+    object of strings. ``revision`` increases with each change. Until ``previous_secret_until_ms``,
+    both the previous and the new secret sign. Events from before ``created_ms`` are not sent to
+    this webhook. Times are Unix ms, UTC.
     """
 
     webhook_id: UUID

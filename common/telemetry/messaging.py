@@ -52,7 +52,7 @@ class IncomingMessage(Protocol):
 
 @dataclass(frozen=True)
 class _Batch:
-    """The spans of messages that are processed together: all spans, and spans by ID."""
+    """The spans of messages that are processed together, as a list and by ID."""
 
     about: Mapping[UUID, TraceContext] = field(default_factory=dict)
     traces: tuple[TraceContext, ...] = ()

@@ -82,7 +82,7 @@ _tracing: _Tracing | None = None
 
 
 def use_tracer(tracer: Tracer | None, sample_ratio: float = 1.0) -> None:
-    """Trace a fraction (0 to 1) of frames and requests from now on. None stops tracing."""
+    """Trace a fraction (0 to 1) of frames and requests. A tracer of None stops tracing."""
     global _tracing
     _tracing = None if tracer is None else _Tracing(tracer, sample_ratio)
 

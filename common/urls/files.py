@@ -23,8 +23,8 @@ _TS_PACKETS: Final = ((0, 188, 376), (4, 196, 388))
 def video_file(path: str, folder: Path | None) -> Path:
     """Return the real path of a video file in the camera files folder.
 
-    Only containers are allowed: a raw stream, such as a run of JPEG images, can be found in any
-    file that contains images, including those of other accounts.
+    Only containers are allowed, because FFmpeg finds raw streams, such as a run of JPEG images, in
+    any file that contains images, including files of other accounts.
 
     Raises:
         InvalidInputError: the file is not allowed (code ``stream_url_file``). The message is always

@@ -1,8 +1,8 @@
 """Checks the URLs to which the service sends on behalf of clients: webhooks and notifications.
 
 The API applies these rules when a URL is saved. The webhooks stage applies them again when it
-connects, to every IP address of a host name. No I/O: nothing is resolved here. Everything outside
-the public internet is rejected, unless the settings allow the network.
+connects, to every IP address of a host name. No I/O: names are not resolved here. Everything
+outside the public internet is rejected, unless the settings allow the network.
 
 **Source:** IANA IPv4 and IPv6 special-purpose address registries; RFC 6890; the vendors' manuals
 for their metadata services.
@@ -27,8 +27,8 @@ METADATA_NAMES: Final = frozenset(
 """
 
 FORBIDDEN_CHARACTERS: Final = re.compile(r"[\x00-\x20\x7f-\xa0\\\u2028\u2029]")
-"""Spaces, control characters and the backslash: parsers disagree on where a URL that contains them
-ends."""
+"""Spaces, control characters and the backslash. Parsers disagree on the end of a URL that contains
+such a character."""
 
 MAX_OUTBOUND_URL_LENGTH: Final = 2048
 

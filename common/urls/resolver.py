@@ -37,7 +37,7 @@ def look_up(
 
 
 class SystemResolver:
-    """Resolves names in separate threads, so that a slow look-up does not delay any other."""
+    """Resolves names in separate threads, so that a slow look-up does not delay other look-ups."""
 
     def __init__(self, *, threads: int) -> None:
         self._threads = ThreadPoolExecutor(threads, thread_name_prefix="resolver")

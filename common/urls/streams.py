@@ -1,8 +1,8 @@
 """Validates, masks and identifies stream URLs of cameras.
 
 The API applies these rules when a camera is created or updated. Ingest applies them again when it
-connects, to every address of a host name. No I/O: nothing is resolved here, and no file is opened
-(see common.urls.files).
+connects, to every address of a host name. No I/O: names are not resolved here, and files are not
+opened (see common.urls.files).
 """
 
 import re

@@ -1,4 +1,4 @@
-"""Prevents a group join that has started from being lost or repeated (kafka-python 3.0.12)."""
+"""Prevents kafka-python 3.0.12 from losing or repeating a group join that has started."""
 
 import time
 from collections.abc import Callable
