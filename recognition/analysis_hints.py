@@ -1,4 +1,4 @@
-"""Describes the plates that are expected in an image. Boxes are in pixels of the image.
+"""Describes the plates that tracks expect in an image. Boxes are in pixels of the image.
 
 The worker pool also imports this module, so the module must not import numpy.
 """

@@ -46,9 +46,9 @@ class FoundPlates:
 
 
 class Recognizer:
-    """Finds and reads plates: detect → read → score → deduplicate → filter.
+    """Finds and reads plates: detects, reads, scores, deduplicates and filters.
 
-    Contains the loaded models. Threads can share an instance, but inference runs one at a time.
+    Contains the loaded models. Threads can share an instance, but only one runs inference.
     """
 
     def __init__(
@@ -187,10 +187,10 @@ class Recognizer:
         return TWO_ROW if self._rows.has_two_rows(image, found, degrees) else "car"
 
     def _best(self, readings: list[PlateReading]) -> list[PlateReading]:
-        """Return the best reading of each plate. Boxes that mostly overlap are of the same plate.
+        """Return the best reading of each plate. Boxes that mostly overlap are of one plate.
 
-        Reported readings take precedence. The confidence does not distinguish parts of a plate,
-        which are read with the same confidence as the whole plate.
+        Readings that are reported take precedence. The confidence does not distinguish parts of a
+        plate, which are read with the same confidence as the whole plate.
         """
 
         def rank(one: PlateReading) -> tuple[bool, float]:

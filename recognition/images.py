@@ -1,4 +1,4 @@
-"""Decodes untrusted image files. Format and size are checked before any pixel is decoded."""
+"""Decodes untrusted image files, after checking their format and size."""
 
 import io
 import re
@@ -157,7 +157,7 @@ def _too_large() -> InvalidInputError:
 
 
 def _decode_with_libjpeg(data: bytes, enough_px: int | None) -> BgrImage:
-    """Decode a JPEG. 1080p takes 3.7 ms; OpenCV takes 9.5 ms for the same pixels."""
+    """Decode a JPEG. This takes 3.7 ms for 1080p, while OpenCV takes 9.5 ms for the same pixels."""
     try:
         image = simplejpeg.decode_jpeg(
             data, "BGR", min_height=enough_px or 0, min_width=enough_px or 0, strict=False

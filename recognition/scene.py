@@ -6,7 +6,7 @@ import numpy as np
 from recognition.types import BgrImage
 
 COLUMNS, ROWS = 16, 9
-"""Number of cells of a view."""
+"""Number of columns and rows of a view."""
 
 _SAMPLED_PX = 160
 

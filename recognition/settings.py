@@ -22,12 +22,12 @@ _MIN_WORKER_BYTES, _CPU_WORKER_BYTES, _GPU_WORKER_BYTES = 2**28, 3 * 2**29, 2**3
 HUB = "hub:"
 """Prefix of a reader's name in fast-plate-ocr's hub."""
 PIN_MARK = "#sha256="
-"""Separates a hub reader's name from the checksums of its files."""
+"""Separator between a hub reader's name and the checksums of the reader's files."""
 _HUB_MODEL = re.compile(rf"{HUB}[^#]+({PIN_MARK}[0-9a-f]{{64}},[0-9a-f]{{64}})?")
 
 
 class RuntimeName(StrEnum):
-    """Inference runtime for the ONNX files."""
+    """Inference runtime that runs the ONNX files."""
 
     ONNXRUNTIME = "onnxruntime"
     OPENVINO = "openvino"

@@ -1,4 +1,4 @@
-"""Defines images, boxes, detections and texts, which the parts of the engine exchange."""
+"""Defines the images, boxes, detections and texts that the engine's modules exchange."""
 
 from dataclasses import dataclass
 
@@ -57,7 +57,7 @@ class Detection:
 
 @dataclass(frozen=True)
 class Character:
-    """A character of a plate: the most likely options and their probabilities, best first."""
+    """A character of a plate, as the most likely options and their probabilities, best first."""
 
     options: tuple[tuple[str, float], ...]
 

@@ -1,4 +1,4 @@
-"""Detects close-ups of plates by shrinking images. The detector was trained on plates of cars.
+"""Detects close-ups of plates by shrinking images, because the detector was trained on cars.
 
 If a plate fills a third of the image or more, the detector finds only a part of the plate or
 nothing. In an image shrunk to 160 px (and to 96 px for a possible close-up), the plate has a usual
@@ -17,7 +17,7 @@ from recognition.detection.detector import Detector
 from recognition.types import BgrImage, Detection, iou, overlap_coefficient
 
 _SHRUNK_PX, _CLOSE_UP_PX = 160, 96
-"""Longer side of shrunk images, rounded up to multiples of the detector's stride."""
+"""Longer sides of shrunk images, which are rounded up to multiples of the detector's stride."""
 
 _MIN_WIDE_SHARE = 0.15
 """Minimum width of a detection in a shrunk image, as a fraction of the image's width."""
@@ -50,7 +50,7 @@ class CloseUpDetector:
     """Detects plates of any size relative to the image. Not thread-safe."""
 
     def __init__(self, detector: Detector, near: PlateDetector) -> None:
-        """``near`` searches original images, and ``detector`` searches shrunk images."""
+        """``near`` searches the original image, and ``detector`` searches the shrunk images."""
         self._detector = detector
         self._near = near
 
@@ -120,7 +120,7 @@ def deduplicate_detections(found: list[Detection]) -> list[Detection]:
 
 
 def _worth_reading(passes: list[list[Detection]]) -> list[Detection]:
-    """Return the detections of all passes, best first. Uncertain plates have one box per pass."""
+    """Return the detections of all passes, best first. An uncertain plate has one box per pass."""
     found = {one: None for of_pass in passes for one in deduplicate_detections(of_pass)}
     kept: list[Detection] = []
     for one in sorted(found, key=lambda one: -one.score):

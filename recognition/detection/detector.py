@@ -108,7 +108,7 @@ class Detector:
     ) -> list[list[Detection]]:
         """Return the detections in each image (:meth:`search`). A GPU uses one batch if possible.
 
-        An image smaller than :data:`MIN_PLATE_PX` has no detections.
+        There are no detections in an image smaller than :data:`MIN_PLATE_PX`.
         """
         grey = self._card.input.pad_value or 0
         largest = largest_px or math.inf
@@ -126,7 +126,7 @@ class Detector:
         return [next(found) if _has_space_for_plate(image) else [] for image in images]
 
     def _outputs(self, images: list[BgrImage]) -> list[Tensor]:
-        """Return the output of each letterboxed image. CPUs do not benefit from batches."""
+        """Return the output of each letterboxed image. CPUs get no batches, which gain nothing."""
         card, is_one_size = self._card, len({image.shape for image in images}) == 1
         if is_one_size and len(images) > 1 and card.input.dynamic_batch and not self._on_cpu:
             output = self._run(images)
@@ -170,7 +170,7 @@ class Detector:
         if self._card.output.decoder is DetectorDecoder.END2END_ROWS:
             rows = output.astype(np.float64)
             return rows[:, 1:5], rows[:, 6], rows[:, 5].astype(np.int64)
-        # Most of the thousands of anchors have a score near 0. Drop them before any arithmetic.
+        # Most of the thousands of anchors have a score near 0, and are dropped before arithmetic.
         scores = output[0, 4:].max(axis=0)
         likely = output[0][:, scores >= threshold].astype(np.float64)
         half = likely[2:4] / 2

@@ -12,12 +12,12 @@ from recognition.types import BgrImage
 
 
 class InputSizing:
-    """Input sizes according to a model card and the settings, in pixels, width first."""
+    """Computes input sizes, in pixels, from a model card and the settings. The width is first."""
 
     def __init__(self, card: InputCard, settings: RecognizerSettings) -> None:
         """Read the card. The settings can override the input size in the card."""
         self._stride = card.stride
-        # GPU runtimes need seconds to minutes to prepare for each new size.
+        # A GPU runtime needs seconds to minutes to prepare for each new size.
         self.takes_any_size = card.dynamic_size and settings.runs_on_cpu
         side = settings.recognition_input_size if card.dynamic_size else None
         side = None if side is None else -(-side // card.stride) * card.stride

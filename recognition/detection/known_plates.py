@@ -7,14 +7,14 @@ from recognition.analysis_hints import AnalysisHints, KnownPlate
 from recognition.types import Box, Detection, iou, overlap_coefficient
 
 _SAME_PLACE_IOU = 0.35
-"""Minimum overlap of an expected and a found plate. Boxes of the same plate differ by a tenth."""
+"""Minimum overlap of an expected and a found plate. Boxes of one plate differ by about 10 %."""
 
 _SAME_PLATE_OVERLAP = 0.6
 
 _MAX_WIDTH_RATIO = 1.3
 
 _MIN_SCORE = 0.3
-"""Minimum score. A detection with a lower score is read, because it may not be a plate."""
+"""Minimum score of a known plate. A less certain detection may not be a plate, and is read."""
 
 _NEAR_WIDTHS = 1.5
 """Distance, in widths of the expected box, within which a plate can be mistaken for another

@@ -1,4 +1,4 @@
-"""Searches small or uncertain plates again, in a window at a larger scale (coarse to fine).
+"""Searches for small or uncertain plates again, in a window at a larger scale.
 
 Images are shrunk to the detector's input, so distant plates are detected late and with inaccurate
 boxes. A window takes a quarter of the time of the first pass. In collages of nine photos, 692 of
@@ -17,7 +17,7 @@ from recognition.types import BgrImage, Detection, iou
 
 COARSE_SCORE_THRESHOLD = 0.1
 """Minimum score of the first pass's candidates, unless the detector's threshold is lower. If the
-window does not confirm a candidate, the first score must reach the threshold."""
+window does not confirm a candidate, the candidate's first score must reach the threshold."""
 
 _WINDOW_INPUT_PX = (256, 160)
 """Width and height of a window in the detector's input, before rounding up to the stride."""

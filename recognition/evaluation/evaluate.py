@@ -22,7 +22,7 @@ from recognition.types import BgrImage
 class PhotoResult:
     """A photo and its readings.
 
-    ``predictions`` contains all readings, and ``reported`` the readings that meet the thresholds.
+    ``predictions`` contains all readings. ``reported`` contains those that meet the thresholds.
     ``cpu_ms`` is the CPU time, including decoding. ``refused`` is the reason why the file cannot be
     decoded, or empty. Without decoding, there are no readings.
     """
@@ -74,7 +74,7 @@ def _read(photo: Photo, data: bytes, recognizer: Recognizer) -> tuple[PhotoResul
 
 
 def prediction_of(reading: PlateReading) -> Prediction:
-    """Convert a reading for the comparison with labels."""
+    """Convert a reading to the form that is compared with labels."""
     box = reading.box
     corners = (box.x, box.y, box.x + box.width, box.y + box.height)
     return Prediction(reading.text, reading.confidence, corners)

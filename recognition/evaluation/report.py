@@ -30,7 +30,7 @@ _STYLE: Final = (
 
 @dataclass(frozen=True)
 class Miss:
-    """An error, with an image (JPEG), the label's text and the text that was read."""
+    """An error of the engine, with an image (JPEG), the label's text and the engine's text."""
 
     kind: str
     photo: str

@@ -26,7 +26,7 @@ class MeasuredShare:
 
 @dataclass(frozen=True)
 class Slice:
-    """Counts of the plates of a class, by outcome. ``certain`` plates have a known text."""
+    """Counts of the plates of a class, by outcome. ``certain`` counts plates with a known text."""
 
     name: str
     plates: int
@@ -38,7 +38,7 @@ class Slice:
 
 @dataclass(frozen=True)
 class Bin:
-    """Readings with similar confidence: count, mean confidence, and fraction that is correct."""
+    """The number, mean confidence and correct fraction of readings with similar confidence."""
 
     count: int
     confidence: float
@@ -50,7 +50,7 @@ class Summary:
     """Results of an evaluation. Fractions are 0 to 1, and ``cpu_ms`` is the median over the photos.
 
     ``false_alarms`` counts exhaustive photos with readings that are on no boxed plate. ``invented``
-    counts such readings in all photos. Some of these readings may be correct.
+    counts such readings in all photos. Such a reading may be correct.
     """
 
     photos: int

@@ -36,7 +36,7 @@ class ColourOrder(StrEnum):
 
 
 class Resize(StrEnum):
-    """How images get the model's size: padded, which preserves the aspect ratio, or stretched."""
+    """Method of resizing images: padding, which preserves the aspect ratio, or stretching."""
 
     LETTERBOX = "letterbox"
     STRETCH = "stretch"
@@ -92,7 +92,7 @@ class DetectorOutputCard(_Part, frozen=True, kw_only=True):
 
 
 class ReaderOutputCard(_Part, frozen=True, kw_only=True):
-    """The output of a reader: characters in the order of the last axis, slots, padding, regions.
+    """The output of a reader: its characters (in the order of the last axis), slots and regions.
 
     Decoder ``slots``: N x slots x alphabet, the probability of each character in each slot.
     """
@@ -107,7 +107,7 @@ class ReaderOutputCard(_Part, frozen=True, kw_only=True):
 
 
 class Interpolation(StrEnum):
-    """Interpolation for resizing a crop to the model's size."""
+    """Interpolation method for resizing a crop to the model's size."""
 
     LINEAR = "linear"
     CUBIC = "cubic"

@@ -1,4 +1,4 @@
-"""Test-runs loaded models, so that a mismatch with the model card is an error at startup."""
+"""Runs loaded models once, so that a mismatch with the model card is an error at startup."""
 
 import numpy as np
 

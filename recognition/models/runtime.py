@@ -80,8 +80,8 @@ class _OnnxRuntimeModel:
 
     CUDA prepares a network again each time the shape of its input changes, even back to an earlier
     shape, in 0.1 s for the reader and 0.8 s for the detector (H200, onnxruntime 1.31). The reader
-    takes 3.4 ms for one crop as well as for 64, and the detector 4.2 ms for one image and 8.0 ms
-    for eight. So on a GPU, batches are filled up with blank images.
+    takes 3.4 ms for one crop and for 64, and the detector takes 4.2 ms for one image and 8.0 ms for
+    eight. So on a GPU, batches are filled up with blank images.
     """
 
     def __init__(self, path: Path, settings: RecognizerSettings) -> None:
@@ -124,7 +124,7 @@ class _OnnxRuntimeModel:
             blank = np.zeros((rows - len(part), *tensor.shape[1:]), tensor.dtype)
             values = self._run(np.concatenate([part, blank]))
             if any(len(value) != rows for value in values.values()):
-                # The output does not have one row per image, so blank images cannot be removed.
+                # If the output does not have one row per image, blank images cannot be removed.
                 self._fills_batches = False
                 return self._run(tensor)
             each.append({name: value[: len(part)] for name, value in values.items()})
@@ -181,7 +181,7 @@ class _OpenVinoModel:
             return {n: np.array(value) for n, value in zip(self._outputs, values, strict=True)}
 
     def _request(self, shape: Shape) -> Any:
-        """Return the copy for tensors of this shape."""
+        """Return the copy of the model for tensors of this shape."""
         if shape in self._of_one_size:
             return self._of_one_size[shape]
         is_small = self._has_copies and math.prod(shape[1:]) <= MAX_SMALL_TENSOR_VALUES
@@ -196,7 +196,7 @@ class _OpenVinoModel:
         return self._of_any_size[is_small]
 
     def _gets_copy(self, shape: Shape) -> bool:
-        """Count a shape. Return whether the shape now gets a separate copy."""
+        """Count a shape. Return whether this shape now gets a separate copy of the model."""
         if not self._has_copies or len(self._of_one_size) > _MAX_COPIES:
             return False
         if shape not in self._size_counts and len(self._size_counts) >= _MAX_COUNTED:
@@ -226,12 +226,12 @@ def _openvino_options(settings: RecognizerSettings, precision: Precision) -> dic
 
 
 def _compiled_for(compiled: Callable[[Any], Any], model: Any, shape: Shape) -> Any:
-    """Compile a model for one shape, which it must accept. Return an inference request."""
+    """Compile a model for one shape, which the model must accept. Return an inference request."""
     return compiled(_of_one_size(model, shape)).create_infer_request()
 
 
 def _fix_batch(model: Any) -> bool:
-    """Set a model's variable batch size to 1. Return whether the batch size was variable.
+    """Set a model's variable batch size to 1. Return whether the size was variable.
 
     CPUs do not benefit from batches, and a variable size costs time: the reader takes 2.0 ms for a
     single crop, 2.8 ms with a variable batch size, and 2.4 ms per crop in batches of two.

@@ -91,7 +91,7 @@ def reader_card(path: Path) -> ReaderCard:
 
 
 def fetch_hub_reader(pinned_name: str) -> Path:
-    """Return a reader from fast-plate-ocr's hub. Download the reader if it is not cached.
+    """Return a reader from fast-plate-ocr's hub, downloading it if it is not cached.
 
     ``#sha256=`` and the comma-separated checksums of the reader's two files can follow the name.
 

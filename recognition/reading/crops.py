@@ -1,4 +1,4 @@
-"""Cuts plates out of images along the detector's box, or rotates them upright."""
+"""Cuts plates out of images along the detector's box, or upright if a plate is tilted."""
 
 import cv2
 import numpy as np

@@ -17,7 +17,7 @@ from recognition.settings import CPU_PROVIDER, RecognizerSettings
 from recognition.types import BgrImage, CtcLogProbs, FloatArray, Slots
 
 Texts = tuple[tuple[int, ...], ...]
-"""Texts as indices into the alphabet."""
+"""Texts, as indices into the alphabet."""
 
 MAX_TEXTS, MAX_CHARACTERS_PER_SLOT = 24, 4
 MIN_CANDIDATE_PROBABILITY = 0.004
@@ -26,7 +26,7 @@ MIN_CANDIDATE_PROBABILITY = 0.004
 MIN_PROBABILITY = 1e-4
 MIN_LOG_PROBABILITY = -12.0
 MIN_LOG_RATIO = -20.0
-"""Limits how much the CTC reader counts against a text, because it may have read another line."""
+"""Limits the CTC reader's evidence against a text, because it may have read another line."""
 
 _NEVER = -1e9
 
@@ -126,7 +126,7 @@ class CtcReader:
     """A reader of text lines. The model is loaded on first use. Not thread-safe."""
 
     def __init__(self, card: CtcReaderCard, settings: RecognizerSettings) -> None:
-        """Use the configured model with this card. The model is loaded at the first crop."""
+        """Prepare a model with its card. The model is loaded at the first crop."""
         self.card = card
         self._settings = settings
 

@@ -28,7 +28,7 @@ MIN_REGION_PROBABILITY = 0.7
 """Minimum probability of a country whose formats are used."""
 
 CERTAIN_PROBABILITY = 0.98
-"""Mean probability from which readings are not changed."""
+"""Readings with at least this mean probability are not changed."""
 
 NO_FORMAT_SHARE = 0.3
 """Assumed fraction of a country's plates without a format."""
@@ -40,7 +40,7 @@ MISMATCH_WHEN_MATCHING, MISMATCH_IN_ANSWER = 0.03, 0.05
 """Weight of a character of the wrong kind when matching a format, and in the result."""
 
 LEADING_ZERO_WEIGHT = 0.2
-"""Weight of a zero at the start of a number that has no leading zeros."""
+"""Weight of a zero at the start of a number that must not begin with a zero."""
 
 _FORMATS: dict[str, str] = json.loads((MODELS / "plate-formats.json").read_text())
 """Sequences of letters and digits in common series, by fast-plate-ocr's region names. ``L1-2D4`` is

@@ -23,12 +23,12 @@ MAX_OPTIONS = 3
 MIN_PROBABILITY = 1e-6
 
 _MIN_SECOND_PROBABILITY = 0.3
-"""Minimum mean probability of the first crop for reading a second crop. Of 1,500 plates below this
-(414 photos, the drawn road and a real clip), none became a reading with a second crop."""
+"""Minimum mean probability of the first crop for reading a second crop. Of 1,500 plates with less
+(414 photos, the drawn road and a real clip), none became a reading."""
 
 
 class Plate(NamedTuple):
-    """A plate, and the image in which the plate was found."""
+    """A plate to read, and the image in which the plate was found."""
 
     image: BgrImage
     found: Detection
@@ -83,7 +83,7 @@ class Reader:
         card = reader_card(path)
         model = load_model(path, settings, settings.precision)
         check_reader(card, model)
-        # The built-in CTC reader was fitted to the built-in reader.
+        # The built-in CTC reader only fits the built-in reader, to which it was fitted.
         own = not settings.recognition_reader_model
         wanted = own or isinstance(settings.recognition_second_reader, Path)
         ctc = CtcReader.load(settings) if wanted else None

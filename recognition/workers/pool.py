@@ -31,7 +31,7 @@ TIMEOUT_SECONDS = 10.0
 
 
 class RecognizerBusyError(TransientError):
-    """Too many images are waiting, or no inference worker became available in time."""
+    """Too many images are waiting, or an image waited too long for an inference worker."""
 
 
 class RecognizerTimeoutError(TransientError):
@@ -81,7 +81,7 @@ class _Request:
         self._expiry = self._loop.call_later(self._wait_seconds + longer_seconds, self._expire)
 
     def claim(self) -> bool:
-        """Stop the expiry. Return whether the answer is still needed."""
+        """Stop the expiry. Return whether the caller still needs the answer."""
         self._expiry.cancel()
         return not self.answer.done()
 
@@ -101,7 +101,7 @@ class _Request:
 class RecognizerPool:
     """A fixed number of inference workers with a shared bounded queue.
 
-    An asynchronous context manager. Workers die with this process, even after ``kill -9``.
+    An asynchronous context manager, whose workers die with this process, even after ``kill -9``.
     """
 
     def __init__(
@@ -324,7 +324,7 @@ class RecognizerPool:
     def _on_lost(self, request: _Request, in_flight: deque[_Request], error: Exception) -> None:
         """Fail the request whose worker was lost.
 
-        If the worker had several requests, any of them may be the cause, so all are retried alone.
+        If the worker had several requests, any request may be the cause, so each is retried alone.
         """
         if not in_flight or self._settings.batch_size == 1:
             request.fail(error)

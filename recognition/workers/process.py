@@ -44,7 +44,7 @@ class WorkerProcess:
         reader: asyncio.StreamReader,
         writer: asyncio.StreamWriter,
     ) -> None:
-        """Take ownership of a started process and the process's streams."""
+        """Take ownership of a started process and its streams."""
         self._process = process
         self._reader = reader
         self._writer = writer

@@ -38,7 +38,7 @@ from recognition.workers.protocol import (
 
 _PR_SET_PDEATHSIG = 1
 NICE = 5
-"""Nice value. Inference uses most of the CPU time, so all other processes have priority."""
+"""Nice value. Inference uses most of the CPU time, so other processes must have priority."""
 _RESERVED, _RESIDENT = 0, 1
 _OWN_ERRORS = (ArithmeticError, AssertionError, LookupError, TypeError, ValueError, cv2.error)
 
@@ -92,7 +92,7 @@ def _outcomes(handle: JobHandler, jobs: list[Job]) -> list[JobOutcome]:
 
 @cache
 def _log_error(kind: str) -> None:
-    """Write the current error's traceback to stderr, once per kind of error."""
+    """Write the current error's traceback to standard error, once per kind of error."""
     traceback.print_exc()
 
 
@@ -150,7 +150,7 @@ def _die_with_parent(parent_pid: int) -> None:
 
 def _limit_memory(ceiling_bytes: int) -> None:
     # Runtimes reserve far more address space than they use, so the limit is the current reservation
-    # plus the ceiling. An image that needs more fails to allocate.
+    # plus the ceiling. For an image that needs more, the allocation fails.
     reserved = _memory_bytes(_RESERVED)
     resource.setrlimit(resource.RLIMIT_AS, (reserved + ceiling_bytes, resource.RLIM_INFINITY))
 
