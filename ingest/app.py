@@ -1,4 +1,4 @@
-"""Assembles an ingest worker, runs it and stops it."""
+"""Assembles, runs and stops an ingest worker."""
 
 import os
 import signal
@@ -62,7 +62,7 @@ RECONNECT_MAX_SECONDS = 60.0
 SNAPSHOT_SECONDS = 5.0
 # Time for which frames are still sent after the last motion.
 _MOTION_HOLD_SECONDS = 3.0
-# More decoder threads use more CPU time in total.
+# More decoder threads per stream use more CPU time in total.
 _DECODER_THREADS = 1
 # Address space of a capture process, in addition to its initial size.
 _PROCESS_MEMORY_BYTES = 2_147_483_648
@@ -149,12 +149,12 @@ class IngestWorker:
         while not self._stop.wait(_MAINTENANCE_SECONDS):
             try:
                 self._fleet.publish_due(now())
-            # A failed iteration must not end the thread, which maintains all cameras.
+            # An error must not end the thread, which maintains all cameras.
             except Exception:
                 log.exception("maintenance_failed")
             self._maintained_seconds = now().seconds
             self._end_if_set_back()
-            # Count iterations, not seconds: after a suspend, the worker is not stalled.
+            # Count iterations and not seconds, because a worker is not stalled after a suspend.
             turns = turns + 1 if polled_seconds == self._follower.polled_seconds else 0
             polled_seconds = self._follower.polled_seconds
             if turns * _MAINTENANCE_SECONDS > _STALLED_SECONDS:
@@ -230,7 +230,7 @@ def capture_settings(settings: IngestSettings) -> Configure:
 
 
 def _start(settings: IngestSettings) -> IngestWorker:
-    """Return a worker, or exit even if kafka-python has left threads that never end."""
+    """Return a worker, or exit the process even if kafka-python's threads never end."""
     try:
         return IngestWorker(settings)
     except MisconfiguredError as error:

@@ -39,8 +39,8 @@ class MonotonicWallClock:
 
     If the machine's clock is set back, capture times would not advance until that clock has caught
     up, and later stages would assume that no time passes. So this clock continues, a tenth slower,
-    until both agree. If the machine's clock is set forward, this clock follows immediately. If this
-    clock is too far ahead to slow down, the worker must be restarted (:func:`is_too_far_ahead`).
+    until both clocks agree. If the machine's clock is set forward, this clock follows at once. If
+    it is too far ahead to slow down, the worker must be restarted (:func:`is_too_far_ahead`).
     """
 
     def __init__(
@@ -128,7 +128,7 @@ _BACK_MS: Final = 100
 """If a stream's time moves back by more than this, the stream has restarted."""
 
 _MAX_TRANSPORT_MS: Final = 2_000
-"""A longer transport time means that the camera's clock is wrong."""
+"""If the transport time is longer than this, the camera's clock is wrong."""
 
 
 class CaptureClock:

@@ -54,7 +54,7 @@ class CameraGauges(Collector):
     """Gauges of this worker's cameras, computed on collection. Thread-safe."""
 
     def __init__(self, limit: int, cameras: Callable[[], Iterable[ReportedCamera]]) -> None:
-        """The oldest ``limit`` cameras have a separate label; all other cameras are aggregated."""
+        """The oldest ``limit`` cameras have separate labels. All other cameras are aggregated."""
         self._limit = limit
         self._cameras = cameras
 

@@ -10,7 +10,7 @@ from ingest.errors import CaptureErrorCode
 
 @dataclass(frozen=True, kw_only=True)
 class StatusRules:
-    """Time until a camera is offline, and interval between unchanged status records."""
+    """Time without a frame until a camera is offline, and interval of unchanged status records."""
 
     offline_after_seconds: float
     heartbeat_seconds: float = 5.0

@@ -45,8 +45,8 @@ class CameraSessionDeps:
 class CameraSession:
     """Captures one camera as configured, until it is stopped.
 
-    Only reports of the latest capture are processed. An earlier capture may still be waiting for a
-    timeout.
+    Only reports of the latest capture are processed, because an earlier capture may still be
+    waiting for a timeout.
     """
 
     def __init__(
@@ -130,7 +130,7 @@ class CameraSession:
         return stopped
 
     def due_status(self, now: Instant) -> CameraStatus | None:
-        """Return the status if it is due, otherwise None."""
+        """Return the status if it must be sent now, otherwise None."""
         with self._lock:
             identity = CameraIdentity(
                 camera_id=self._config.camera_id,

@@ -39,7 +39,7 @@ class ConfigState:
 
     @property
     def catching_up(self) -> frozenset[int]:
-        """Partitions whose end has not been reached yet."""
+        """Assigned partitions whose end has not been reached yet."""
         return frozenset(self._catching_up)
 
     def has(self, partition: int) -> bool:
@@ -78,7 +78,7 @@ log = structlog.get_logger(__name__)
 
 
 class Fleet:
-    """Starts, updates and stops cameras. Thread-safe. Never waits for a camera."""
+    """Starts, updates and stops cameras, and never waits for a camera. Thread-safe."""
 
     def __init__(
         self,
@@ -175,8 +175,8 @@ class Fleet:
         self._statuses.delete_status(camera_id)
 
     def _publish_if_held(self, camera: CameraSession, now: Instant) -> None:
-        # Send while holding the lock: a status after the camera's tombstone would remain in the
-        # topic forever.
+        # Send while holding the lock, because a status after the camera's tombstone would remain in
+        # the topic forever.
         with self._lock:
             held = (cameras.get(camera.camera_id) for cameras in self._partitions.values())
             if any(other is camera for other in held):

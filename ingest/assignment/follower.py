@@ -133,7 +133,7 @@ class AssignmentFollower:
                 self._unread.add(number)
 
     def _begin(self, number: int) -> None:
-        """Start reading a partition from the beginning. The next iteration retries a failure."""
+        """Start reading a partition from the beginning. After a failure, the loop tries again."""
         partition = TopicPartition(self._topic, number)
         ends = self._consumer.end_offsets([partition], timeout_ms=_OFFSET_MS)
         self._consumer.seek_to_beginning(partition)

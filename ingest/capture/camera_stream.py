@@ -45,7 +45,7 @@ def configure_ffmpeg() -> None:
 configure_ffmpeg()
 
 DECODER_OPTIONS: Final = {"max_pixels": str(MAX_PIXELS + MAX_PIXELS // 40)}
-"""Coded sizes are rounded up to whole blocks. The visible size is checked separately."""
+"""Coded sizes are rounded up to whole blocks, and the visible size is checked separately."""
 
 _OVER_MAX_PIXELS: Final = "exceeds specified max pixel count"
 
@@ -56,7 +56,7 @@ MAX_HELD_BYTES: Final = 8 * 1024 * 1024
 MAX_HELD_PACKETS: Final = 1_000
 
 _UNTIMED_FORMATS: Final = frozenset({"mpjpeg", "mjpeg", "jpeg_pipe", "image2pipe"})
-"""Formats whose frames have no timestamps. FFmpeg assumes 25 frames per second."""
+"""Formats whose frames have no timestamps, for which FFmpeg assumes 25 frames per second."""
 
 _SEGMENTED_FORMATS: Final = frozenset({"hls"})
 """Formats that arrive in chunks of several seconds and are played at the recorded speed."""
@@ -99,7 +99,7 @@ class _HeldPackets:
 
 
 class CameraStream:
-    """An open connection to a camera, or an open video file. A context manager."""
+    """An open connection to a camera, or an open video file, as a context manager."""
 
     def __init__(
         self,
@@ -178,7 +178,7 @@ class CameraStream:
                 if packet.stream is not self._video:
                     continue
                 self.at_keyframe = bool(packet.is_keyframe)
-                # The last frames of the old segment arrive after the new segment was opened.
+                # The last frames of an old segment arrive after the new segment was opened.
                 if self.at_keyframe and not self._played.is_old:
                     is_old = False
                 if is_old:
@@ -300,7 +300,7 @@ class CameraStream:
         except (av.error.InvalidDataError, av.error.ArgumentError) as error:
             if _OVER_MAX_PIXELS in str(error):
                 raise CaptureError(CaptureErrorCode.TOO_LARGE) from None
-            # Bad networks lose and truncate packets. The decoder continues with the next packet.
+            # Bad networks lose and truncate packets, so the decoder continues with the next packet.
             self._bad_packets += 1
             if self._bad_packets > _MAX_BAD_PACKETS:
                 raise CaptureError(CaptureErrorCode.UNDECODABLE) from error

@@ -29,7 +29,7 @@ class ConnectionDeadline:
 
     A socket's timeout restarts with each byte, so a peer that sends one byte at a time never
     exceeds it. FFmpeg does not limit the total time. So all code that reads from a camera checks
-    this deadline. A reader has one deadline for its successive connections. Any thread can call
+    this deadline. A reader has one deadline for all of its connections. Any thread can call
     :meth:`stop`; only the reader's thread can call the other methods.
     """
 
@@ -64,13 +64,13 @@ class ConnectionDeadline:
             self._is_stopped = True
             if self._waiting_socket is not None:
                 with suppress(OSError):
-                    # The shutdown of ssl would drop the cipher that the reader's thread is using.
+                    # SSLSocket.shutdown() would drop the cipher that the reader's thread is using.
                     socket.socket.shutdown(self._waiting_socket, socket.SHUT_RDWR)
             if self._relay is not None:
                 self._relay.close()
 
     def close_on_stop(self, relay: RtspRelay) -> None:
-        """Make :meth:`stop` close this relay. The previous relay has already ended."""
+        """Make :meth:`stop` close this relay instead of the previous relay, which has ended."""
         with self._lock:
             self._relay = relay
             if self._is_stopped:

@@ -17,7 +17,7 @@ _BACKLOG_SECONDS: Final = 20.0
 
 
 class DecodeEffort(Enum):
-    """The frames that are decoded. Values are FFmpeg's ``skip_frame`` options."""
+    """Which frames are decoded. The values are FFmpeg's ``skip_frame`` options."""
 
     ALL = "DEFAULT"
     REFERENCES = "NONREF"
@@ -42,7 +42,7 @@ class DecodeControl:
     def held_back(self, late_ms: float, now_seconds: float) -> None:
         """Record that a held-back frame was decoded ``late_ms`` after its arrival.
 
-        The resulting lag does not mean that the machine is too slow.
+        The lag that results does not mean that the machine is too slow.
         """
         self.backlog_ms = max(0.0, late_ms)
         self._backlog_end_seconds = now_seconds + _BACKLOG_SECONDS

@@ -19,7 +19,7 @@ _GREY_MAX_WIDTH_PX: Final = 1_000
 """Limit for very wide frames. 4096 x 1 px took 809 MiB when only the height was limited."""
 
 _STRIDED_HEIGHT_PX: Final = 270
-"""Height to which frames are subsampled before averaging (0.35 ms, not 4 ms, at 1080p)."""
+"""Height to which frames are subsampled before averaging. At 1080p, this saves 3.6 of 4 ms."""
 
 _PLANAR_8_BIT: Final = frozenset({"yuv420p", "yuvj420p", "yuv422p", "yuvj422p", "gray", "nv12"})
 
@@ -81,7 +81,7 @@ class DecodedFrame:
         return np.asarray(rows[: frame.height, : frame.width])
 
     def _bgr(self, max_width_px: int) -> NDArray[np.uint8]:
-        """Return the pixels, shape (height, width, 3), blue first."""
+        """Return the pixels, in the shape (height, width, 3), with blue first."""
         frame = self._frame
         if 0 < max_width_px < frame.width:
             height_px = max(2, round(frame.height * max_width_px / frame.width))
@@ -91,7 +91,7 @@ class DecodedFrame:
             return np.asarray(scaled.to_ndarray())
         conversion = self._plain_conversion()
         if conversion is not None:
-            # This takes 2 ms at 1080p. FFmpeg's conversion takes 5 ms.
+            # This conversion takes 2 ms at 1080p, while FFmpeg's takes 5 ms.
             return np.asarray(cv2.cvtColor(frame.to_ndarray(), conversion))
         return np.asarray(frame.to_ndarray(format="bgr24"))
 

@@ -19,7 +19,7 @@ _LOG_FAILURE_SECONDS: Final = 60.0
 
 
 class FrameSampler:
-    """Processes a camera's frames and reports them in order. Runs in the reader's thread."""
+    """Processes a camera's frames in the reader's thread, and reports them in order."""
 
     def __init__(
         self,
@@ -42,7 +42,7 @@ class FrameSampler:
         self._log_due_seconds = 0.0
         self._decoded = self._still = self._failed = 0
         self.is_still = False
-        """Whether the sampled frames show no motion."""
+        """Whether the latest sampled frame shows no motion."""
 
     def connected(self) -> None:
         """Record a new connection."""

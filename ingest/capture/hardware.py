@@ -1,4 +1,4 @@
-"""Selects the machine's video hardware for decoding, if it is available and configured."""
+"""Selects the machine's video hardware for decoding, if available and configured."""
 
 from dataclasses import dataclass
 from typing import Final
@@ -29,7 +29,7 @@ class VideoDevice:
     name: str = ""
 
     def decoding(self) -> HWAccel:
-        """Return the argument for ``av.open``. The CPU decodes if the device cannot."""
+        """Return the argument for ``av.open``. If the device cannot decode, the CPU does."""
         return HWAccel(self.kind, self.name or None, allow_software_fallback=True)
 
     def opens(self) -> bool:
@@ -57,7 +57,7 @@ def find_device(setting: str) -> VideoDevice | None:
 
 
 class DecodingChoice:
-    """Chooses the decoder of a camera: a device until it fails, then the CPU. Not thread-safe."""
+    """Chooses the decoder of a camera: a device until the device fails, then the CPU."""
 
     def __init__(self, device: VideoDevice | None) -> None:
         self._device = device
@@ -69,7 +69,7 @@ class DecodingChoice:
         return self._device
 
     def disable(self) -> None:
-        """Use the CPU from now on: the device is unavailable or cannot decode this stream."""
+        """Use the CPU from now on. The device is unavailable or cannot decode this stream."""
         if self._device is not None:
             log.warning("video_device_disabled", kind=self._device.kind)
         self._device = None

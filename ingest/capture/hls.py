@@ -42,7 +42,7 @@ class ReadableBody(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class MediaPlaylist:
-    """A media playlist: the number of the last segment, and whether the playlist is finished.
+    """The parts of a media playlist that are used: the last segment's number, and the end mark.
 
     ``other_urls`` are the URLs of files other than segments, such as a header or a key. These URLs
     are the same on every connection.
@@ -80,7 +80,7 @@ class _Played:
 
 @dataclass(slots=True)
 class _PlaylistConnection:
-    """State of one connection. Its playlist is the first playlist with segments."""
+    """State of one connection, whose playlist is the first playlist with segments."""
 
     playlist_url: str | None = None
     last_sequence: int | None = None
@@ -124,7 +124,7 @@ class PlayedSegments:
 
     @property
     def is_over(self) -> bool:
-        """Whether a live camera has finished its playlist. FFmpeg would play the whole playlist."""
+        """Whether a live camera has finished its playlist, which FFmpeg would play completely."""
         return self._was_live and self._connection.is_finished_from_start
 
     def playlist(self, url: str, text: str) -> None:

@@ -1,4 +1,4 @@
-"""Reads HTTP cameras, and checks each connection.
+"""Reads the streams of HTTP cameras, and checks each connection.
 
 FFmpeg's HTTP client follows redirects and playlists to any destination. Here, each URL (the stream
 URL, and the URLs in redirects and playlists) must pass the rules for stream URLs, and the
@@ -75,7 +75,7 @@ class HttpSource:
         """``text`` is the stream URL, including the user name and password, if any.
 
         ``timeout_seconds`` limits each wait for the camera. ``ca_file`` contains the certificates
-        that verify the camera's certificate. If empty, the camera's certificate is not verified.
+        that verify the camera's certificate. If empty, there is no verification.
         """
         self.url, user, password = _without_user(text)
         self._rules = rules
@@ -276,7 +276,7 @@ class _RedirectHandler(urllib.request.HTTPRedirectHandler):
 
 @cache
 def tls_context(ca_file: str) -> ssl.SSLContext:
-    """Return a TLS context. It verifies certificates only if there is a CA file.
+    """Return a TLS context, which verifies certificates only if there is a CA file.
 
     Most cameras have self-signed certificates. Both rtsps and https cameras use it.
     """

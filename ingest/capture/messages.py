@@ -187,7 +187,7 @@ class Disconnected(msgspec.Struct, frozen=True, kw_only=True, tag=True):
 
     @property
     def code(self) -> CaptureErrorCode:
-        """The reason, or INTERNAL for an unknown name."""
+        """The reason as a CaptureErrorCode, or INTERNAL for an unknown name."""
         return CaptureErrorCode.__members__.get(self.fault, CaptureErrorCode.INTERNAL)
 
 

@@ -43,7 +43,7 @@ _RTSP_OPTIONS: Final = {
     **DECODER_OPTIONS,
     "rtsp_transport": "tcp",
     "allowed_media_types": "video",
-    # FFmpeg only connects to the relay, which connects to the camera.
+    # FFmpeg may only connect to the relay, which connects to the camera.
     "protocol_whitelist": "rtsp,rtp,tcp",
     "fflags": "nobuffer",
     # Otherwise, FFmpeg estimates the frame rate from 20 frames, and opening takes 1.2 s, not 0.4 s.

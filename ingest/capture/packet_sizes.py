@@ -25,7 +25,7 @@ _MIN_FRAMES: Final = 75
 _SLACK: Final = 1.0
 _RISE: Final = 10.0
 """Threshold for full decoding: the sum of each size's excess over its level, minus a slack, in mean
-deviations of the scene's sizes. A false alarm costs the decoding of a GOP. A miss costs the time
+deviations of the scene's sizes. A false alarm costs the decoding of a GOP. A miss delays decoding
 until the next key frame, and loses vehicles that pass between two key frames.
 
 **Source:** Page, "Continuous inspection schemes", Biometrika 41 (1954): a cumulative sum detects a

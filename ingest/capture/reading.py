@@ -29,7 +29,7 @@ _STABLE_SECONDS = 30.0
 """A connection that lasted for this time resets the reconnection pause."""
 
 _RECONNECT_SPREAD = (0.75, 1.25)
-"""Range of a random factor that spreads the reconnections after a network switch restarts."""
+"""Range of a random factor, which spreads the reconnections after a network switch restarts."""
 
 _LOOP_GAP_SECONDS: Final = 0.04
 """Interval between the last frame of a file and the first frame of its repetition."""
@@ -156,8 +156,8 @@ class FrameReader:
 class CameraConnection:
     """One connection, or all repetitions of a file. Only for the reader's thread.
 
-    A context manager. Iterate over it for the connection's events. An error in the connection or in
-    the body of the ``with`` is not raised, but stored as :attr:`error_code`.
+    The connection is a context manager. Iterate over it for the connection's events. An error in
+    the connection or in the body of the ``with`` is not raised, but stored as :attr:`error_code`.
     """
 
     def __init__(self, context: _ReaderContext) -> None:
@@ -199,7 +199,7 @@ class CameraConnection:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> bool:
-        # A stream that cannot be closed has already failed.
+        # Ignore the error, because a stream that cannot be closed has already failed.
         with suppress(Exception):
             self._events.close()
         if isinstance(error, CaptureError):

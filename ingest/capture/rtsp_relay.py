@@ -149,7 +149,7 @@ class RtspRelay:
         for connection in (self._listener, self._camera, self._ours):
             if connection is not None:
                 with suppress(OSError):
-                    # The shutdown of ssl would drop the cipher that the relay's thread is using.
+                    # SSLSocket.shutdown() would drop the cipher that the relay's thread is using.
                     socket.socket.shutdown(connection, socket.SHUT_RDWR)
 
     def _run(self) -> None:
@@ -194,7 +194,7 @@ class RtspRelay:
         return self._reader.redirected_to is None
 
     def _received(self) -> bytes | None:
-        """Return the available data of the camera, empty at the end, or None if there is no data yet.
+        """Return the camera's available data, empty at the end, or None if there is no data yet.
 
         TLS has messages without application data.
         """

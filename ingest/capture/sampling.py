@@ -1,4 +1,4 @@
-"""Selects the frames to send: evenly spaced, and only while something moves."""
+"""Selects the frames to send, which are evenly spaced, and only sent while something moves."""
 
 import math
 from typing import Final
@@ -15,8 +15,8 @@ _EARLY_SHARE = 0.02
 class Sampler:
     """Selects frames that are evenly spaced in the stream's time.
 
-    A late frame does not shift the grid. So sampling a stream of 25 fps at 5 fps selects every
-    fifth frame, and the right number of frames is selected from an irregular stream.
+    A late frame does not shift the grid. Therefore sampling a stream of 25 fps at 5 fps selects
+    every fifth frame, and the right number of frames is selected from an irregular stream.
     """
 
     def __init__(self) -> None:
@@ -80,7 +80,7 @@ class MotionFilter:
         return captured_ms <= self._open_until_ms
 
     def stays_still(self, image: GreyImage, captured_ms: int) -> bool:
-        """Return whether nothing moves in an image. Add the image only in that case.
+        """Return whether nothing moves in an image. Add the image only if nothing moves.
 
         An image with motion can be added later, after the images before it.
         """

@@ -68,8 +68,8 @@ class FramePipeline:
         self._reported_ms = 0
         self._still_seconds = -math.inf
         self._counted = _Counted(start.unix_ms)
-        # Protected by the lock, because any thread can send. Only ``_sent_seconds`` is also read by
-        # the maintenance thread before it acquires the lock.
+        # The lock protects these values, because any thread can send. The maintenance thread reads
+        # only ``_sent_seconds`` before it acquires the lock.
         self._out_lock = threading.Lock()
         self._timeline = Timeline(start.unix_ms)
         self._sent_seconds = start.seconds
@@ -154,7 +154,7 @@ class FramePipeline:
         """Send a tick if nothing was sent for a second (maintenance thread)."""
         if now.seconds - self._sent_seconds < _TICK_SECONDS:
             return
-        # A thread that holds the lock is sending, so the camera is not silent.
+        # Another thread holds the lock and is sending, so the camera is not silent.
         if self._out_lock.acquire(blocking=False):
             try:
                 if not self._is_closed:

@@ -68,7 +68,7 @@ class SerialWorker(Generic[Item]):
         while (item := self._queue.get()) is not None:
             try:
                 self._handle(item)
-            # A bad item must not end the thread and block all following items.
+            # An error must not end the thread, which would block all following items.
             except Exception:
                 log.exception("record_handler_failed")
 
@@ -204,7 +204,7 @@ class FrameProducer:
         headers = [(FRAME_META_HEADER, encode(meta)), *headers_of(span).items()]
         message = _Message(meta.camera_id, image, headers, span=span)
         if message.size_bytes > self._max_message_bytes:
-            # Reject the frame here, so that ticks advance the camera's clock instead.
+            # Reject the frame here. Ticks then advance the camera's clock instead.
             self._count_lost(meta.camera_id, f"{message.size_bytes} bytes exceed Kafka's maximum")
             _end_span(message, "too_large")
             return False

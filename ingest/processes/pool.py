@@ -114,7 +114,7 @@ class CapturePool:
     resume together immediately. If the cause is unknown, each capture resumes in a separate process
     until it is cleared, so that the cause cannot interrupt other captures again.
 
-    All work is done in the pool's thread. Other threads can only call methods marked "any thread".
+    All work is done in the pool's thread. Other threads can only call the methods that say so.
     """
 
     def __init__(
@@ -151,15 +151,15 @@ class CapturePool:
         sample_fps: float,
         on_report: ReportHandler,
     ) -> Capture:
-        """Create a capture without starting it. Any thread."""
+        """Create a capture without starting it. Any thread can call this."""
         return Capture(next(self._numbers), name, url, sample_fps, on_report, self)
 
     def put(self, task: Callable[[], object]) -> None:
-        """Queue a task for the pool's thread. Any thread."""
+        """Queue a task for the pool's thread. Any thread can call this."""
         self._tasks.put(task)
 
     def close(self, timeout_seconds: float) -> bool:
-        """End all processes. Return whether they ended in time. Any thread except the pool's."""
+        """End all processes. Return whether they ended in time. Not for the pool's thread."""
         self._tasks.put(None)
         self._thread.join(timeout_seconds)
         return not self._thread.is_alive()

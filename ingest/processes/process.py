@@ -117,7 +117,7 @@ class CaptureProcess:
                 # The report is invalid: the process was compromised, or its memory is corrupted.
                 log.error("capture_report_unreadable", pid=self.pid)
                 self.kill()
-            # After any error, other processes take over the cameras.
+            # Other processes take over the cameras after any error.
             except Exception:
                 log.exception("capture_report_failed", pid=self.pid)
                 self.kill()

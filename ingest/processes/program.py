@@ -1,7 +1,7 @@
 """``python -m ingest.processes.program FD CRASH_FD PARENT_PID``: captures cameras for a worker.
 
-Started by :mod:`ingest.processes.process`. It reads untrusted data, so it has no secrets except its
-cameras' stream URLs, and its resources are limited. The program ends when the worker ends.
+:mod:`ingest.processes.process` starts this program, which ends when the worker ends. It reads
+untrusted data, so it has no secrets except stream URLs, and its resources are limited.
 """
 
 import ctypes
