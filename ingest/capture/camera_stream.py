@@ -173,8 +173,7 @@ class CameraStream:
             # Demux all streams, so that the deadline also applies to the data of other streams.
             for packet in self._container.demux():
                 self._deadline.check()
-                # Compare streams and not indexes. At the end, each stream has a packet with index
-                # 0.
+                # Compare streams and not indexes: at the end, each has a packet with index 0.
                 if packet.stream is not self._video:
                     continue
                 self.at_keyframe = bool(packet.is_keyframe)

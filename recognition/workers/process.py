@@ -108,8 +108,7 @@ class WorkerProcess:
         try:
             await asyncio.to_thread(self._process.wait, _REAP_TIMEOUT_SECONDS)
         except subprocess.TimeoutExpired:
-            # The process hangs in the kernel (driver, file server), and another process replaces
-            # it.
+            # The process hangs in the kernel (a driver, a file server), and will be replaced.
             log.error("inference_worker_not_reaped", pid=self.pid)
 
 

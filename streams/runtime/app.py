@@ -76,7 +76,7 @@ class StageMetrics:
 
 
 class StageTopic(faust.Topic):
-    """A Kafka topic. Faust only creates the topics of its own changelogs."""
+    """A Kafka topic. Faust creates only the topics of changelogs."""
 
     app: "StageApp"
 

@@ -74,7 +74,7 @@ class RefusedAddressError(OSError):
 
 
 class ThreadResolver(AbstractResolver):
-    """Resolves names with the system's resolver, behind aiohttp's interface."""
+    """Provides aiohttp with the names that the system's resolver resolves."""
 
     def __init__(self) -> None:
         self._resolver = SystemResolver(threads=_RESOLVER_THREADS)
