@@ -20,7 +20,7 @@ class SecretBox:
         try:
             self._fernet = MultiFernet([Fernet(key.strip()) for key in keys.split(",")])
         except ValueError as error:
-            raise MisconfiguredError("PLATESTREAM_SECRET_KEY is not a valid Fernet key") from error
+            raise MisconfiguredError("PLATESTREAM_SECRET_KEY must be a Fernet key") from error
 
     def encrypt(self, text: str) -> str:
         """Return ``text`` encrypted, as ASCII."""

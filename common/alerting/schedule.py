@@ -56,7 +56,7 @@ def _minute(text: str) -> int:
     hours, _, minutes = text.partition(":")
     minute = int(hours) * 60 + int(minutes)
     if not 0 <= minute < _DAY_MINUTES:
-        raise ValueError(f"not a valid time of day: {text}")
+        raise ValueError(f"not a valid time of day: {text!r}")
     return minute
 
 

@@ -99,7 +99,7 @@ def recreate_topics(settings: KafkaSettings) -> None:
         end = time.monotonic() + _GONE_SECONDS
         while left := _ours_of_all(settings, admin.list_topics()):
             if time.monotonic() > end:
-                raise TransientError(f"Kafka has not yet deleted {', '.join(left)}; run it again")
+                raise TransientError(f"Kafka has not yet deleted {', '.join(left)}; try again")
             time.sleep(_LOOK_SECONDS)
         if groups := _groups(admin, settings):
             admin.delete_groups(groups)

@@ -231,6 +231,6 @@ class _Dialogue:
         while len(received) < size_bytes:
             part = self._connection.recv(size_bytes - len(received))
             if not part:
-                raise ConnectionResetError("connection closed in the middle of a response")
+                raise ConnectionResetError("the connection was closed in the middle of a response")
             received += part
         return received

@@ -236,7 +236,7 @@ def _host_and_port(parts: SplitResult) -> tuple[str, int | None]:
     except ValueError as error:
         raise _malformed("has an invalid port; it must be a number up to 65535") from error
     if not host or port == 0:
-        raise _malformed("has no host, or port 0")
+        raise _malformed("must have a host, and a port other than 0")
     return host.lower().removesuffix("."), port
 
 

@@ -277,7 +277,7 @@ def _host_and_port(parts: SplitResult) -> tuple[str, int | None]:
     except ValueError as error:
         raise _malformed("The port of the stream URL is not a number up to 65535.") from error
     if not host or port == 0:
-        raise _malformed("The stream URL has no host, or port 0.")
+        raise _malformed("The stream URL must have a host, and a port other than 0.")
     if parts.fragment:
         raise _malformed("The stream URL must not contain a fragment (#).")
     return host.lower(), port

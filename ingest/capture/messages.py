@@ -247,7 +247,7 @@ def read_report(read_exactly: Callable[[int], bytes]) -> Report:
     """
     length = _length(read_exactly)
     if length > MAX_REPORT_BYTES:
-        raise ValueError(f"a report of {length} bytes")
+        raise ValueError(f"the report is too long: {length} bytes")
     return _reports.decode(read_exactly(length))
 
 

@@ -75,7 +75,7 @@ class AnswerReader:
         end = _HEAD_END.search(self._begun, 0, _MAX_HEAD_BYTES)
         if end is None:
             if len(self._begun) > _MAX_HEAD_BYTES:
-                raise ValueError("RTSP message with an incomplete header")
+                raise ValueError("the header of an RTSP message is incomplete")
             return None
         head = self._cut(end.end())
         return self._head(head[: end.start()].split(b"\n"))
@@ -91,7 +91,7 @@ class AnswerReader:
         first = lines[0].removesuffix(b"\r")
         answer = _ANSWER.fullmatch(first)
         if answer is None and not _REQUEST.fullmatch(first):
-            raise ValueError("not an RTSP message")
+            raise ValueError("the data is not an RTSP message")
         fields = [match for line in lines[1:] if (match := _FIELD.fullmatch(line.rstrip(b"\r")))]
         if answer is not None and answer[1].startswith(b"3"):
             places = [match[2] for match in fields if match[1].lower() == b"location"]
@@ -107,7 +107,7 @@ def _body_bytes(fields: list[re.Match[bytes]]) -> int:
         return 0
     length = lengths.pop()
     if lengths or not _LENGTH.fullmatch(length) or int(length) > _MAX_BODY_BYTES:
-        raise ValueError("RTSP message with an invalid body length")
+        raise ValueError("the body length of an RTSP message is invalid")
     return int(length)
 
 

@@ -197,7 +197,7 @@ def main() -> None:
         return data
 
     settings = read_command(read_exactly)
-    assert isinstance(settings, Configure), "the first command"
+    assert isinstance(settings, Configure), "the first command must be Configure"
     configure_logging(ProcessSettings(log_level=settings.log_level, log_format=settings.log_format))
     # Do this before setting limits: drivers reserve address space many times the machine's memory.
     device = find_device(settings.reader.hardware)

@@ -274,7 +274,7 @@ def load_card(card_type: type[_C], model: Path) -> _C:
         card = msgspec.json.decode(path.read_bytes(), type=card_type)
         digest = hashlib.sha256(model.read_bytes()).hexdigest()
     except OSError as error:
-        raise MisconfiguredError(f"model {model} requires its file and the card {path}") from error
+        raise MisconfiguredError(f"cannot read model {model} and its card {path}") from error
     except msgspec.MsgspecError as error:
         raise MisconfiguredError(f"model card {path}: {error}") from error
     if card.schema != _SCHEMA:

@@ -104,7 +104,7 @@ def fetch_hub_reader(pinned_name: str) -> Path:
     name, _, sums = pinned_name.partition(PIN_MARK)
     if name not in AVAILABLE_ONNX_MODELS:
         known = ", ".join(sorted(AVAILABLE_ONNX_MODELS))
-        raise MisconfiguredError(f"fast-plate-ocr has no model {name}; available: {known}")
+        raise MisconfiguredError(f"fast-plate-ocr has no model {name!r}; available: {known}")
     before = socket.getdefaulttimeout()
     socket.setdefaulttimeout(FETCH_TIMEOUT_SECONDS)  # The library's request has no timeout.
     try:

@@ -57,7 +57,7 @@ class RowClassifier:
         try:
             return cls(msgspec.json.decode(path.read_bytes(), type=RowClassifierCard))
         except (OSError, msgspec.MsgspecError) as error:
-            raise MisconfiguredError(f"{path} has no row classifier weights: {error}") from error
+            raise MisconfiguredError(f"{path} has no valid row weights: {error}") from error
 
     def has_two_rows(self, image: BgrImage, found: Detection, degrees: float = 0.0) -> bool:
         """Return whether a plate has two rows. ``degrees`` is the plate's clockwise tilt."""

@@ -133,7 +133,7 @@ class StageApp(faust.App):
             TransientError: the worker has not heard from its group for the length of a session.
         """
         if self.member_seconds <= 0:
-            raise TransientError("lost contact with the group; partitions may have been reassigned")
+            raise TransientError("lost contact with Kafka's group; partitions may be reassigned")
 
     @property
     def member_seconds(self) -> float:

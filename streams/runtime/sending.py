@@ -34,7 +34,7 @@ log = structlog.get_logger()
 
 _KEYS_REMEMBERED = 16_384
 _partitioner = DefaultPartitioner()
-_NOT_A_MEMBER = "lost contact with the group; partitions may have been reassigned"
+_NOT_A_MEMBER = "lost contact with Kafka's group; partitions may be reassigned"
 _RESET_WHEN_CLOSED = struct.pack("ii", 1, 0)
 
 

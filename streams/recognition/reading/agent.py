@@ -251,7 +251,7 @@ def meta_of(record: FrameRecord) -> FrameMeta:
     """
     header = record.headers.get(FRAME_META_HEADER)
     if header is None:
-        raise InvalidInputError("the record has no frame metadata header", code="unreadable_record")
+        raise InvalidInputError("the record lacks the frame's metadata", code="unreadable_record")
     return decode(FrameMeta, header)
 
 

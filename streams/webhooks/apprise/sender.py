@@ -154,7 +154,7 @@ def _result(results: list[SendResult], *, is_sent: bool) -> SendResult:
     failed = next((each for each in results if each.kind is not SendKind.ACCEPTED), None)
     if failed is not None:
         return _once(failed, results)
-    said = f"responded with {last.status}, but" if last.status else "was not contacted:"
+    said = f"responded with {last.status}, but" if last.status else "was not contacted, because"
     sentence = f"The notification service {said} the message was not accepted."
     return SendResult(kind=SendKind.FAILED, status=last.status, error=sentence)
 

@@ -51,7 +51,7 @@ def _fields(trigger: AlertTrigger, public_url: str) -> list[MessageField]:
         fields.append(("Note", "Delayed: this was captured some time ago."))
     if trigger.phase is TriggerPhase.CORRECTED and trigger.early is not None:
         fields.append(
-            ("Note", f"First read as {trigger.early.plate}; webhooks were notified of that.")
+            ("Note", f"First read as {trigger.early.plate}; webhooks received this reading.")
         )
     if trigger.alert.description:
         fields.append(("Description", trigger.alert.description))

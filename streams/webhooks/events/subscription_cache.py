@@ -215,7 +215,7 @@ def _headers(text: str) -> dict[str, str]:
     try:
         return _headers_decoder.decode(text)
     except msgspec.MsgspecError as error:
-        raise MisconfiguredError("stored webhook headers cannot be decrypted") from error
+        raise MisconfiguredError("the stored headers of a webhook cannot be decoded") from error
 
 
 def _without_past_secret(found: Destination, webhook: WebhookConfig, now_ms: int) -> Destination:
