@@ -23,7 +23,7 @@ _VARYING = re.compile(r"0x[0-9a-fA-F]+|\d+")
 
 
 class RepeatLimit(logging.Filter):
-    """Passes one record of a kind per ``seconds``, which has the number of suppressed records.
+    """Passes one record of a kind per ``seconds``, with the number of records suppressed before.
 
     A kind consists of a logger, a level, a message before arguments are inserted, and the type and
     origin of the exception. Numbers in the message are ignored, because many libraries insert

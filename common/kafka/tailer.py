@@ -83,7 +83,7 @@ class TopicTailer(ABC):
         """
         silent = time.monotonic() - self._alive_at > _SILENT_SECONDS
         if silent or not self._caught_up.is_set():
-            raise TransientError(f"reading topic {self._topic.name} was interrupted")
+            raise TransientError(f"reading topic {self._topic.name} is interrupted")
 
     def call_on_loop(self, call: Callable[[], None]) -> None:
         """Run ``call`` on the event loop that called :meth:`start`, in the order of the calls.

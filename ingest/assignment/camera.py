@@ -146,7 +146,7 @@ class CameraSession:
             self._pipeline.tick_if_silent(now)
 
     def on_report(self, capture: Capture, report: Report) -> None:
-        """Handle a report of a capture (in its process's thread)."""
+        """Handle a report of a capture. Called by the thread of the capture's process."""
         if isinstance(report, Dropped):
             self._pipeline.frames_dropped(report.count)
             return

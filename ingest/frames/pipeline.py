@@ -82,12 +82,12 @@ class FramePipeline:
         return self.config.camera_id
 
     def connected(self) -> None:
-        """Record a new connection (process's thread)."""
+        """Record a new connection. Called by the process's thread."""
         self._holds_back = False
         self._is_connected = True
 
     def on_status(self, report: StatusReport) -> None:
-        """Record the progress of a stream, even if no frames are sent (process's thread)."""
+        """Record a stream's progress, even without frames. Called by the process's thread."""
         metrics = self._deps.metrics
         metrics.frames_decoded(report.decoded)
         metrics.frames_still(report.still)
@@ -102,7 +102,7 @@ class FramePipeline:
             self._still_seconds = self._deps.now().seconds
 
     def offer(self, report: Sampled) -> None:
-        """Send a frame, store it as a snapshot, or both (process's thread)."""
+        """Send a frame, store it as a snapshot, or both. Called by the process's thread."""
         captured_ms = self._captured_ms(report.captured)
         if report.moves:
             if self._deps.frames.has_capacity():
@@ -119,7 +119,7 @@ class FramePipeline:
         self._counted.slow += count
 
     def disconnected(self) -> None:
-        """Send a tick, because no older frame will follow (process's or configuration's thread)."""
+        """Send a tick, because no older frame will follow. Not for the maintenance thread."""
         with self._out_lock:
             self._is_connected = False
             now = self._deps.now()
@@ -151,7 +151,7 @@ class FramePipeline:
             self._is_closed = False
 
     def tick_if_silent(self, now: Instant) -> None:
-        """Send a tick if nothing was sent for a second (maintenance thread)."""
+        """Send a tick if nothing was sent for a second. Called by the maintenance thread."""
         if now.seconds - self._sent_seconds < _TICK_SECONDS:
             return
         # Another thread holds the lock and is sending, so the camera is not silent.

@@ -238,7 +238,7 @@ class FrameProducer:
         return True
 
     def _deliver(self, topic: _TopicState, message: _Message) -> None:
-        """Pass a message to Kafka's client once the topic is known (topic's thread)."""
+        """Pass a message to Kafka's client once the topic is known. Runs in the topic's thread."""
         try:
             future = self._send_when_known(topic, message)
         except (KafkaError, ValueError, KeyError, TypeError) as error:

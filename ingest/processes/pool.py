@@ -220,7 +220,7 @@ class CapturePool:
         return slot
 
     def _on_report(self, slot: _ProcessSlot, report: Report) -> None:
-        """Forward a report (process's thread)."""
+        """Forward a report. Called by the process's thread."""
         slot.silent_checks = 0
         number = getattr(report, "number", 0)
         capture = slot.captures.get(number)

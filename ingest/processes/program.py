@@ -149,7 +149,7 @@ class CaptureProgram:
             reader.stop()
 
     def _follow(self, number: int, sampler: FrameSampler, reader: FrameReader) -> None:
-        """Process a reader's connections until the reader is stopped (reader's thread)."""
+        """Process a reader's connections, in the reader's thread, until the reader is stopped."""
         self._reports.put(Running(number=number, thread_id=threading.get_ident()))
         for connection in reader.connections():
             with connection:

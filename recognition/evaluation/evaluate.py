@@ -23,8 +23,8 @@ class PhotoResult:
     """A photo and its readings.
 
     ``predictions`` contains all readings. ``reported`` contains those that meet the thresholds.
-    ``cpu_ms`` is the CPU time, including decoding. ``refused`` is the reason why the file cannot be
-    decoded, or empty. Without decoding, there are no readings.
+    ``cpu_ms`` is the CPU time, including decoding. ``refused`` is the reason why the file could not
+    be decoded and has no readings, or empty.
     """
 
     photo: Photo
