@@ -101,7 +101,7 @@ class HourlyLimits:
             were = "was" if held_back == 1 else "were"
             parts.append(f"{held_back} {were} not sent since the last message: hourly limit.")
         if any(self._remaining(name) - self._in_flight[name] <= 1 for name in names):
-            parts.append("The hourly limit is reached. No more messages will be sent in this hour.")
+            parts.append("The hourly limit is reached. No more messages follow in this hour.")
         return " ".join(parts) or None
 
     def _remaining(self, name: _Name) -> float:

@@ -2,7 +2,7 @@
 
 The cost grows with the plate's length and the number of matches, but hardly with the number of
 lists. Exact plates are in a hash table. Plates with a tolerance are indexed by pairs of pieces; any
-plate within tolerance contains a pair. Wildcards are indexed by a piece of each match.
+plate within tolerance contains a pair. Wildcards are indexed by a piece of all matches.
 """
 
 from collections import Counter

@@ -79,7 +79,7 @@ FRAME_META_HEADER = "platestream-frame"
 
 
 class FrameReference(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
-    """The position of a frame's JPEG on the frames topic, where the JPEG expires."""
+    """The position of a frame's JPEG on the frames topic until the JPEG expires."""
 
     partition: int
     offset: int

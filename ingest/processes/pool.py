@@ -29,8 +29,8 @@ log = structlog.get_logger(__name__)
 
 _TURN_SECONDS: Final = 1.0
 _MAX_SILENT_CHECKS: Final = 30
-"""Number of checks without a report after which a process has hung. Checks are counted, not
-seconds: after a suspend of the machine, no process has hung."""
+"""Number of checks without a report after which a process has hung. Checks are counted and not
+seconds, because no process has hung after a suspend of the machine."""
 
 _IDLE_SECONDS: Final = 20.0
 _START_RETRY_SECONDS: Final = 1.0

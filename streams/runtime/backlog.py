@@ -33,7 +33,7 @@ class Backlog:
         self._table = table
         self._open: dict[int, list[OpenGap]] = {}
         self.generation = 0
-        """Number of the assignment; an older gap may belong to another worker by now."""
+        """Number of the current assignment. An older gap may belong to another worker by now."""
         self.has_any = asyncio.Event()
 
     def restore(self, partitions: Collection[int]) -> None:

@@ -61,7 +61,7 @@ def _nothing(record: object) -> None:
 
 
 class BatchAgent(Generic[R]):
-    """Implements the body of an agent."""
+    """Implements the body of an agent that handles a topic in batches."""
 
     def __init__(
         self,

@@ -25,9 +25,7 @@ def test_the_last_one_says_so_and_the_next_one_what_was_held_back() -> None:
     clock = Clock()
     limits = _limits(clock)
     assert _send(limits) is None
-    assert (
-        _send(limits) == "The hourly limit is reached. No more messages will be sent in this hour."
-    )
+    assert _send(limits) == "The hourly limit is reached. No more messages follow in this hour."
     for _ in range(3):
         assert _send(limits) == "denied: The address has reached its limit of 2 messages per hour."
     clock.seconds += 3600
