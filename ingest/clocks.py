@@ -178,7 +178,7 @@ class CaptureClock:
     def late_capture_ms(self, stream_seconds: float | None, arrival_ms: int) -> int:
         """Return the capture time of a frame that is processed after later frames.
 
-        Like :meth:`capture_ms`, but does not update the offset of the clocks.
+        Unlike :meth:`capture_ms`, this method does not update the offset of the clocks.
         """
         if stream_seconds is None or self._offset_ms is None:
             return arrival_ms

@@ -30,7 +30,7 @@ class PassAction(StrEnum):
 class PassState(Record, frozen=True, kw_only=True):
     """The state of one alert and one pass.
 
-    ``phase`` is None if nothing triggered and no early trigger is possible any more. ``plate``
+    ``phase`` is None if nothing triggered and an early trigger is no longer possible. ``plate``
     (normalised) is the plate of the first trigger, ``scope`` the name of its cooldown's scope.
     ``resolved_ms`` is the time of the trigger's resolution, or 0. Times are Unix ms, UTC.
     """

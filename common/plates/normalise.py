@@ -92,7 +92,7 @@ def normalise_plate(text: str) -> str:
 
     Letters and digits are folded to the characters of readers. White space, dots, dashes and
     invisible characters are removed. Characters that cannot be folded remain, so that such a text
-    matches no plate. Idempotent. Does not limit the length.
+    matches no plate. Idempotent. The length is not limited.
     """
     if text.isascii() and text.isalnum():
         return text.upper()

@@ -121,7 +121,7 @@ class Fleet:
                 self._start_or_update(cameras, change.config)
 
     def publish_due(self, now: Instant) -> None:
-        """Publish the statuses and ticks that are due. Called a few times per second."""
+        """Publish the statuses and ticks that are due. Call this a few times per second."""
         states: Counter[CameraState] = Counter()
         for camera in self._all():
             self._publish_if_held(camera, now)

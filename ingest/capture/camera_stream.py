@@ -71,7 +71,7 @@ class OpenedStream:
 
     def close(self) -> None:
         """Close the connection or the file."""
-        # Close the container first: FFmpeg ends the session with the camera.
+        # Close the container first, because FFmpeg then ends the session with the camera.
         self.container.close()
         if self.connection is not None:
             self.connection.close()

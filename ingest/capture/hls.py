@@ -117,7 +117,7 @@ class PlayedSegments:
     def is_old(self) -> bool:
         """Whether all segments of this connection were played on an earlier connection.
 
-        Always False for a recording, whose playlist is finished from the start.
+        The result is always False for a recording, whose playlist is finished from the start.
         """
         connection = self._connection
         return self._was_live and connection.last_sequence is not None and not connection.has_news

@@ -198,7 +198,7 @@ class Stopped(msgspec.Struct, frozen=True, kw_only=True, tag=True):
 
 
 class Alive(msgspec.Struct, frozen=True, kw_only=True, tag=True):
-    """The process is alive."""
+    """The process is alive, which it reports regularly."""
 
 
 Report = Running | Connected | Sampled | StatusReport | Dropped | Disconnected | Stopped | Alive

@@ -83,7 +83,7 @@ class RuleStore:
         try:
             self.index.put(rule_of(alert))
         except InvalidInputError as error:
-            # The previous version of the alert must not trigger any more.
+            # The previous version of the alert must no longer trigger.
             self.index.remove(alert.alert_id)
             self._metrics.rule_faults.inc()
             log.error("alert_rule_invalid", alert_id=str(alert.alert_id), error=str(error))

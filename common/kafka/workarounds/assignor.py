@@ -36,7 +36,7 @@ class LatestClaimAssignor(CooperativeStickyAssignor):  # type: ignore[misc] # ka
         return subscription
 
     def assign(self, cluster: Any, members: list[Any]) -> Any:
-        """Return each member's partitions. Called on the elected leader of the group."""
+        """Return each member's partitions. The group's elected leader calls this."""
         latest = _latest_claims(members)
         for member in members:
             for claim in _claims(member):

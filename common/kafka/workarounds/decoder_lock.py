@@ -3,9 +3,9 @@
 kafka-python 3.0 generates the function that decodes a response type when the first such response
 arrives, and meanwhile replaces a class in that type's description, which all threads share. Two
 threads that do so concurrently can leave a function that fails for the rest of the process
-(``object.__new__(X): X is not a type object``), so that no consumer can read anything any more.
-This was observed in one of about thirty starts of an API process, which follows three topics.
-**Source:** kafka-python 3.0.12, ``kafka/protocol/schemas/fields/struct.py``.
+(``object.__new__(X): X is not a type object``), so that no consumer can read any more. This was
+observed in one of about thirty starts of an API process, which follows three topics. **Source:**
+kafka-python 3.0.12, ``kafka/protocol/schemas/fields/struct.py``.
 """
 
 import threading

@@ -148,7 +148,7 @@ class Dispatcher:
                 self._begin_attempts()
                 await self._store_overdue()
             except Exception:
-                # Catch-all: if this task ended, no delivery would be retried any more.
+                # Catch-all: if this task ended, no delivery would ever be retried again.
                 log.exception("dispatcher_tick_failed")
             self._metrics.show(pending=self._pending.total, waiting=len(self._queues))
 

@@ -23,7 +23,7 @@ class SendKind(StrEnum):
     REFUSED = "refused"
     """A retry cannot succeed."""
     CANCELLED = "cancelled"
-    """There is no receiver any more."""
+    """The receiver no longer exists."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -105,7 +105,7 @@ class OutcomeWriter:
             try:
                 results, failed = await self._write(outcomes)
             except Exception:
-                # Catch-all: if this task ended, no delivery would be completed any more.
+                # Catch-all: if this task ended, no delivery would ever be completed again.
                 log.exception("delivery_results_not_written")
                 results, failed = [], outcomes
         self._failures = self._failures + 1 if failed else 0

@@ -125,7 +125,7 @@ class FanOut:
         Raises:
             TransientError: Kafka is unavailable.
             MisconfiguredError: an alert was encrypted with another key. If the batch has only one
-                event, the webhook deliveries are published nevertheless.
+                event, the webhook deliveries are still published.
         """
 
         async def plans() -> AsyncIterator[list[Plan]]:
