@@ -19,7 +19,7 @@ _GREY_MAX_WIDTH_PX: Final = 1_000
 """Limit for very wide frames. 4096 x 1 px took 809 MiB when only the height was limited."""
 
 _STRIDED_HEIGHT_PX: Final = 270
-"""Height to which frames are subsampled before averaging. At 1080p, this saves 3.6 of 4 ms."""
+"""Height to which frames are subsampled before averaging (0.35 ms at 1080p, instead of 4 ms)."""
 
 _PLANAR_8_BIT: Final = frozenset({"yuv420p", "yuvj420p", "yuv422p", "yuvj422p", "gray", "nv12"})
 

@@ -38,7 +38,7 @@ DEFAULT_SIDE_PX, DEFAULT_STRIDE_PX = 640, 32
 DEFAULT_SCORE_THRESHOLD, DEFAULT_IOU_THRESHOLD, DEFAULT_GREY = 0.4, 0.5, 114
 
 DEFAULT_CROP = CropCard(margin_x=0.04, margin_y=0.10)
-"""The best margins for fast-plate-ocr's reader: 86.3 % of 918 plates are correct, not 81.6 %."""
+"""The best margins for fast-plate-ocr's reader: 86.3 % of 918 plates correct (81.6 % without)."""
 
 _TYPES = {"tensor(float)": TensorType.FLOAT32, "tensor(uint8)": TensorType.UINT8}
 

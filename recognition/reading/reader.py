@@ -24,7 +24,7 @@ MIN_PROBABILITY = 1e-6
 
 _MIN_SECOND_PROBABILITY = 0.3
 """Minimum mean probability of the first crop for reading a second crop. Of 1,500 plates with less
-(414 photos, the drawn road and a real clip), none became a reading."""
+(414 photos, the drawn road and a real clip), none became a reading with it."""
 
 
 class Plate(NamedTuple):
