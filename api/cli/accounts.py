@@ -49,7 +49,7 @@ owner_app.command("remove")(owner_remove)
 _LARGEST_LIMIT = 1_000_000_000
 
 PasswordOption = Annotated[
-    str | None, typer.Option(help="Password. Other users can see arguments; prefer the prompt.")
+    str | None, typer.Option(help="Password. Visible to other users; prefer the prompt.")
 ]
 PasswordStdinOption = Annotated[
     bool, typer.Option("--password-stdin", help="Read the password from standard input.")
@@ -83,7 +83,7 @@ def owner_password(
     password_stdin: PasswordStdinOption = False,
     as_json: JsonOption = False,
 ) -> None:
-    """Change a person's password and end their sessions. Prompts for a password by default.
+    """Change a person's password and end their sessions. Prompts unless a password is given.
 
     --email can be the address of any person in any account. API keys remain valid.
     """
@@ -100,7 +100,7 @@ def owner_update(
     timezone: Annotated[str, typer.Option(help="IANA time zone for reports and alerts.")],
     as_json: JsonOption = False,
 ) -> None:
-    """Change an account's time zone. The change also applies to alerts without a time zone."""
+    """Change an account's time zone, which alerts without their own time zone also use."""
 
     def work(session: Session) -> OwnerAccount:
         check_timezone(timezone)

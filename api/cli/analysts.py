@@ -24,7 +24,7 @@ from common.settings import ClickHouseSettings
 analyst_app = command_group("Manage read-only ClickHouse users, each limited to one account.")
 
 NameOption = Annotated[
-    str, typer.Option("--name", help="Suffix if an account has several: a-z, 0-9 and _.")
+    str, typer.Option("--name", help="Suffix for additional analysts: a-z, 0-9 and _.")
 ]
 _T = TypeVar("_T")
 
@@ -79,7 +79,7 @@ def analyst_remove(email: EmailOption, name: NameOption = "", as_json: JsonOptio
 
 
 def remove_analysts_of(settings: ClickHouseSettings, owner_id: UUID) -> None:
-    """Remove all analysts of an account. Repeating a call is safe.
+    """Remove all analysts of an account. Safe to repeat.
 
     Raises:
         TransientError: ClickHouse is unavailable.

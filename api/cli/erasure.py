@@ -122,7 +122,7 @@ def owner_remove(
     _hinting(lambda: remove_analysts_of(settings, owner.id), _AGAIN)
     stored = _hinting(lambda: asyncio.run(erase_stored_owner(settings, owner.id)), _AGAIN)
     ended += in_database(lambda session: delete_account(session, owner.id))
-    # Running calls may have stored more images. A call that fails from now on deletes its image.
+    # Running calls may have stored more images. From now on, calls fail and delete their images.
     late = _hinting(lambda: asyncio.run(erase_stored_images(settings, owner.id)), _late_hint(owner))
     counts = ended + stored + Counter(images=late, deliveryAttempts=stored["deliveries"])
     fields = {name: counts[name] for name in _OF_OWNER}

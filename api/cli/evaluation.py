@@ -84,6 +84,6 @@ def _evaluate(
         write_report(report, f"{path.name} {split or ''}", summary, wrong)
     for one in results:
         if one.refused:
-            message = f"rejected, counted as no plates found: {one.photo.name}: {one.refused}"
+            message = f"rejected {one.photo.name}: {one.refused}; counted as having no plates"
             typer.echo(message, err=True)
     typer.echo(json.dumps(summary.as_json()) if as_json else as_text(summary))

@@ -40,7 +40,7 @@ _SEPARATORS = ("comma", "semicolon")
 def export_recognitions(
     email: EmailOption,
     output: Annotated[
-        Path, typer.Option(help="Output file. Large parquet and arrow exports get several files.")
+        Path, typer.Option(help="Output file. Large Parquet and Arrow exports are split.")
     ],
     file_format: Annotated[str, typer.Option("--format", help=", ".join(_FORMATS))] = "csv",
     since: Annotated[
@@ -50,7 +50,7 @@ def export_recognitions(
         datetime | None, typer.Option("--to", help="End of the range, exclusive (UTC).")
     ] = None,
     plate: Annotated[str | None, typer.Option(help="Only plates that contain this text.")] = None,
-    camera: Annotated[UUID | None, typer.Option(help="ID of a camera.")] = None,
+    camera: Annotated[UUID | None, typer.Option(help="Only the camera with this ID.")] = None,
     after: Annotated[
         str | None, typer.Option(help="Continue an interrupted export from the printed position.")
     ] = None,
@@ -102,7 +102,7 @@ class _Export:
         self.size = 0
 
     def resume_option(self) -> str:
-        """Return the option with which the same command continues the export."""
+        """Return how to resume: the text that follows "run the command again with"."""
         if self._after is None:
             return "out --after, after deleting the file"
         return f" --after {self._after.captured_ms}_{self._after.id}"

@@ -1,4 +1,4 @@
-"""Implements ``platestream camera``, for all accounts, and ``platestream stack``."""
+"""Implements ``platestream stack``, and ``platestream camera``, which covers all accounts."""
 
 import asyncio
 from pathlib import Path
@@ -71,11 +71,11 @@ def stack_check(
 @stack_app.command("partitions")
 def stack_partitions(
     apply: Annotated[
-        bool, typer.Option("--apply", help="Recreate the topics with the configured number.")
+        bool, typer.Option("--apply", help="Change the number by recreating the topics.")
     ] = False,
     as_json: JsonOption = False,
 ) -> None:
-    """Show the number of partitions of Kafka's topics, or change it to the configured number."""
+    """Show how many partitions the Kafka topics have, or apply the configured number."""
     from api.health.stack_check import PartitionSettings, apply_partitions, partition_state
 
     log_to_stderr()

@@ -1,4 +1,4 @@
-"""Implements ``platestream restore``: the steps of a restore that the servers' tools cannot do."""
+"""Implements ``platestream restore``: the restore steps that database tools cannot perform."""
 
 import asyncio
 from pathlib import Path
@@ -21,7 +21,7 @@ restore_app = command_group("Prepare and finish a restore of the databases (docs
 
 @restore_app.command("erasures")
 def restore_erasures(
-    file: Annotated[Path, typer.Argument(help="Output file. Earlier erasures are preserved.")],
+    file: Annotated[Path, typer.Argument(help="Output file. Its existing content is preserved.")],
     as_json: JsonOption = False,
 ) -> None:
     """Add the erasures of the last 30 days to a file, for `restore finish`.

@@ -25,15 +25,12 @@ _S = TypeVar("_S", bound=Fragment)
 EmailOption = Annotated[str, typer.Option(help="Email address of the account.")]
 AccountOption = Annotated[
     str | None,
-    typer.Option(help="Email address of the person's account, if --email is in several."),
+    typer.Option(help="Email address of the account, if the person is in several."),
 ]
 
 
 def log_to_stderr() -> None:
-    """Log to standard error, because programs read standard output.
-
-    Commands that run code with log messages call this function.
-    """
+    """Log to standard error, because programs read standard output."""
     # structlog imports rich, which takes a fifth of a command's start time.
     import structlog
 

@@ -71,7 +71,7 @@ def add(
     name: Annotated[str, typer.Argument(help="Name of the camera.")],
     rtsp_url: StreamUrl,
     location: Annotated[str, typer.Option(help="Location, free text.")] = "",
-    identifier: Annotated[str | None, typer.Option(help="Unique within the account.")] = None,
+    identifier: Annotated[str | None, typer.Option(help="Your own ID, unique per account.")] = None,
     timezone: Annotated[str | None, typer.Option(help="IANA time zone.")] = None,
     sample_fps: Annotated[float | None, typer.Option(help="Frames per second to analyse.")] = None,
     as_json: JsonOption = False,
@@ -95,7 +95,7 @@ def test(
     picture: Annotated[Path | None, typer.Option(help="File for the first image (JPEG).")] = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Test whether a stream URL delivers images. Exits with status 1 on failure. Stores nothing."""
+    """Test whether a stream URL delivers video. Exits with status 1 on failure. Stores nothing."""
     import base64
 
     with connected() as api:

@@ -27,7 +27,7 @@ Json = dict[str, Any]
 
 @contextmanager
 def connected(retries: RetryPolicy | None = None) -> Iterator[Client]:
-    """Yield a client of the configured API. An API error ends the command.
+    """Yield a client for the configured API. An API error ends the command.
 
     The client verifies certificates against the system's trust store, and uses no proxy.
     """
@@ -58,8 +58,8 @@ def _access() -> tuple[str, str]:
     missing = [name for name, value in ((_URL, url), (_KEY, key)) if not value]
     if missing:
         typer.echo(
-            f"error: set {' and '.join(missing)} to the API's URL and one of your API keys (not"
-            " needed in the folder of a local stack)",
+            f"error: set {' and '.join(missing)} to access the API, or run the command in the"
+            " folder of a local stack",
             err=True,
         )
         raise typer.Exit(EXIT_MISCONFIGURED)

@@ -59,7 +59,7 @@ def search(
 
 
 def watch(camera: CameraOption = None, as_json: JsonOption = False) -> None:
-    """Show new recognitions as they arrive, one per line, until Ctrl-C. Reconnects."""
+    """Show new recognitions as they arrive, one per line, until Ctrl-C. Reconnects if needed."""
     try:
         # A wrong URL ends the command immediately. A connection lost later is retried.
         with connected(RetryPolicy(attempts=1)) as api:

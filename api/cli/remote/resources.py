@@ -46,7 +46,7 @@ _ALERT_COLUMNS: Final[Mapping[str, Callable[[AlertBody], Any]]] = {
     "LAST TRIGGER": lambda alert: local_time(alert["lastTriggeredAt"]),
 }
 PlatesFile = Annotated[
-    typer.FileBinaryRead, typer.Argument(help="File of one plate per line, or CSV; or - for stdin.")
+    typer.FileBinaryRead, typer.Argument(help="One plate per line, or CSV; - reads from stdin.")
 ]
 
 

@@ -15,7 +15,7 @@ EncodingOption = Annotated[
 ]
 
 YesOption = Annotated[bool, typer.Option("--yes", help="Do not ask for confirmation.")]
-MOMENT_HELP: Final = "ISO 8601 date-time, or a time ago: 30m, 24h or 7d."
+MOMENT_HELP: Final = "ISO 8601 date-time, or how long ago: 30m, 24h or 7d."
 
 _UNITS: Final = {"m": "minutes", "h": "hours", "d": "days"}
 
@@ -32,7 +32,7 @@ def show_table(names: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
 def show_listed(
     as_json: bool, name: str, entries: Sequence[Any], columns: Mapping[str, Callable[[Any], Any]]
 ) -> None:
-    """Print a list as a JSON object with the field ``name``, or as a table."""
+    """Print a table of ``entries``, or a JSON object that contains them in the field ``name``."""
     if as_json:
         show_json({name: entries})
     else:
@@ -53,14 +53,14 @@ def show_json(value: Any) -> None:
 
 
 def show_skipped(found: Mapping[str, Any]) -> None:
-    """Print the rows that an import skipped to standard error."""
+    """Print to standard error the rows that an import skipped."""
     for row in found["skipped"]:
         text = json.dumps(row["text"], ensure_ascii=False)
         typer.echo(f"line {row['line']}, {text}: {row['reason']}", err=True)
 
 
 def yes_or_no(value: bool) -> str:
-    """Return a flag as text for a table."""
+    """Return ``yes`` or ``no``, for a table."""
     return "yes" if value else "no"
 
 
@@ -85,6 +85,6 @@ def moment(text: str) -> str:
 
 
 def confirm(question: str, confirmed: bool) -> None:
-    """Ask for confirmation unless already ``confirmed``. The answer no ends the command."""
+    """Ask for confirmation unless already ``confirmed``. Answering no ends the command."""
     if not confirmed:
         typer.confirm(question, abort=True, err=True)
