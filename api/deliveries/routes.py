@@ -40,10 +40,10 @@ DeliveriesDep = Annotated[Deliveries, Depends(service(Deliveries))]
 RecognitionsDep = Annotated[Recognitions, Depends(service(Recognitions))]
 
 _READS_PAST_EVENTS = frozenset({Scope.RECOGNITIONS_READ})
-"""This scope is required because callers who change a webhook's URL can read the events."""
+"""Required because a caller who changes the webhook's URL would receive the past events."""
 
 _READS_TARGETS = frozenset({Scope.WEBHOOKS_READ, Scope.ALERTS_READ})
-"""These scopes are required because a delivery contains the ID of its webhook or alert."""
+"""Required because a delivery contains the ID of its webhook or alert."""
 
 _ANY_TEST = SendTest()
 _FIRST_NOTIFICATION = NotificationTest()
@@ -62,7 +62,7 @@ async def list_deliveries(
     id: ResourceId,
     query: Annotated[DeliveryQuery, Query()],
 ) -> DeliveryList:
-    """Returns deliveries of the last seven days, or since `from`, most recently attempted first.
+    """Returns deliveries from the last seven days, or since `from`, most recently attempted first.
 
     Deliveries are stored for three months.
     """
@@ -116,7 +116,7 @@ async def send_test(
 async def replay(
     deliveries: DeliveriesDep, caller: Caller, id: ResourceId, body: Replay
 ) -> ReplayAnswer:
-    """Resends up to 5,000 events of a time range with their original IDs and `replay: true`.
+    """Resends up to 5,000 events from a time range with their original IDs and `replay: true`.
 
     If the webhook subscribes to alert events, the scope `alerts:read` is also required.
     """

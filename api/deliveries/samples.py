@@ -47,14 +47,14 @@ _PHASES: Final = {
 
 @dataclass(frozen=True)
 class SampleEvents:
-    """Creates test events of an account."""
+    """Creates test events for an account."""
 
     box: SecretBox
 
     def delivery(
         self, event: EventName, owner_id: UUID, webhook_id: UUID, *, now_ms: int
     ) -> Delivery:
-        """Return the delivery of a test event, marked as a test."""
+        """Return the delivery of a test event to a webhook, marked as a test."""
         recognition = _recognition(owner_id, now_ms)
         if event is EventName.RECOGNITION_CREATED:
             return recognition_delivery(
@@ -83,7 +83,7 @@ class SampleEvents:
     def notifications(
         self, alert: AlertConfig, notification: Notification, *, now_ms: int
     ) -> list[Delivery]:
-        """Return the deliveries of a test event to an alert's notification, marked as tests."""
+        """Return test deliveries to an alert's notification, one for each destination."""
         recognition = _recognition(alert.owner_id, now_ms)
         trigger = AlertTrigger(
             id=trigger_id(now_ms, alert.alert_id, recognition.id),

@@ -50,7 +50,9 @@ class DeliveryQuery(RowLimit):
         alias="from",
         description="Only events at or after this time. Defaults to seven days ago.",
     )
-    before: QueryInstant | None = Field(default=None, description="Last attempt before this time.")
+    before: QueryInstant | None = Field(
+        default=None, description="Only deliveries last attempted before this time."
+    )
 
     def filter_of(self, cursor: DeliveryCursor, *, now_ms: int) -> DeliveryFilter:
         """Return the store's filter. A start is always set, to avoid reading all deliveries."""
@@ -68,7 +70,7 @@ class SendTest(RequestModel):
     """A test event to send. Defaults to the first event to which the webhook subscribes."""
 
     event: EventName | None = Field(
-        default=None, description="Event to send; null: the first event of the webhook."
+        default=None, description="Event to send; null: the webhook's first event."
     )
 
 
@@ -81,7 +83,7 @@ class NotificationTest(RequestModel):
 
 
 class Redeliver(RequestModel):
-    """No fields are required."""
+    """An empty object. Redelivering a delivery takes no parameters."""
 
 
 NO_BODY = Redeliver()
@@ -120,7 +122,7 @@ class DeliveryBody(ResponseModel):
         description="Last error message, for people; null if there was none.",
         examples=["Received status 503."],
     )
-    next_attempt_at: Timestamp | None = Field(description="Next attempt (UTC); null: none.")
+    next_attempt_at: Timestamp | None = Field(description="Next attempt time (UTC); null: none.")
 
 
 class DeliveryList(ResponseModel):

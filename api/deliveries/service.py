@@ -50,7 +50,7 @@ _PAGE: Final = 500
 
 
 class Deliveries:
-    """Manages deliveries. All methods take the account or the caller.
+    """Manages deliveries to webhooks and alert notifications.
 
     Deliveries are sent through the outbox, so that no delivery is lost after a call has returned.
     All methods raise TransientError if PostgreSQL or ClickHouse is unavailable, and ApiError 404
@@ -109,7 +109,7 @@ class Deliveries:
     async def test_webhook(
         self, owner_id: UUID, webhook_id: UUID, event: EventName | None
     ) -> Delivery:
-        """Send a test event, by default the first event to which the webhook subscribes."""
+        """Queue a test event, by default the webhook's first event. Return the delivery."""
         row = await self._webhook(owner_id, webhook_id)
         chosen = event or row.config.events[0]
         made = self._samples.delivery(chosen, owner_id, webhook_id, now_ms=self._now_ms())
@@ -122,10 +122,10 @@ class Deliveries:
     async def test_notification(
         self, owner_id: UUID, alert_id: UUID, number: int
     ) -> list[Delivery]:
-        """Send a test trigger of an alert to the alert's notification ``number``, counted from 0.
+        """Queue a test of the alert's notification at index ``number``. Return the deliveries.
 
         Raises:
-            ApiError: 404, the alert does not exist; 400, the alert has fewer notifications.
+            ApiError: 404, the alert does not exist; 400, the index is out of range.
         """
         row = require_found(
             await self._database.run(lambda session: self._alerts.find(session, owner_id, alert_id))
@@ -143,7 +143,7 @@ class Deliveries:
     async def redeliver_to_webhook(
         self, caller: Principal, webhook_id: UUID, delivery_id: UUID
     ) -> Delivery:
-        """Redeliver a delivery with the same IDs.
+        """Queue a redelivery with the same IDs, and return the delivery.
 
         Raises:
             ApiError: 404, the delivery is unknown or expired; 403, the caller lacks alerts:read.
@@ -159,7 +159,7 @@ class Deliveries:
     async def redeliver_notification(
         self, owner_id: UUID, alert_id: UUID, delivery_id: UUID
     ) -> Delivery:
-        """Redeliver a notification to its original destination, with the same IDs.
+        """Queue a redelivery to the original destination, with the same IDs. Return the delivery.
 
         Raises:
             ApiError: 404, the delivery is unknown or expired.
@@ -286,7 +286,7 @@ def _check_alerts_readable(caller: Principal, events: Iterable[EventName]) -> No
 
 
 def _replayed(listed: RecognitionRow, webhook_id: UUID, now_ms: int) -> Delivery:
-    """Return the delivery of a recognition as it was published, without provisional plates."""
+    """Return a recognition's delivery with the published values, except provisional plates."""
     return recognition_delivery(
         Recognition(owner_id=listed.user_id, **shared_fields(listed, Recognition)),
         webhook_id,

@@ -61,7 +61,7 @@ class ErasedImageStore(Protocol):
 
 @dataclass(frozen=True)
 class _Page:
-    """The outcome of a batch of records. ``last`` is the last record, or None without records."""
+    """The outcome of a batch of records. ``last`` is None if the batch is empty."""
 
     images: RemovedImages
     last: ErasedImages | None
@@ -107,7 +107,7 @@ class ErasedImageRemoval:
         return page.images.removed
 
     async def delete_all_for_owner(self, owner_id: UUID) -> RemovedImages:
-        """Remove all recorded images of an account, except those that S3 refuses to remove.
+        """Remove all recorded images of an account. Return the numbers removed and refused.
 
         Raises:
             TransientError: ClickHouse or S3 is not responding.

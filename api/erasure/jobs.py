@@ -120,7 +120,7 @@ def lease_job(session: Session, lease: timedelta) -> ErasureJob | None:
 
 
 def renew_lease(session: Session, job: ErasureJob, lease: timedelta) -> bool:
-    """Extend the lease of a job. Return False if another process has leased the job."""
+    """Extend the lease of a job. Return False if the job now belongs to another process."""
     return _change(session, job, {"leased_until": func.now() + lease})
 
 
@@ -149,7 +149,7 @@ def delete_finished_jobs(session: Session, before: datetime) -> int:
 
 
 def _change(session: Session, job: ErasureJob, values: Mapping[str, object]) -> bool:
-    """Update a job, unless another process has leased it."""
+    """Update a job unless another process has leased the job. Return whether it was updated."""
     changed = (
         update(ErasureJob)
         .where(

@@ -46,8 +46,8 @@ class ErasureBody(ResponseModel):
         description="ID of the erasure.", examples=["0199c2b4-6f0a-7c3e-9a51-2d8c5b7e4f10"]
     )
     plate: str = Field(
-        description="First and last character of the plate. Only this masked form remains "
-        "about ten minutes after the erasure is done.",
+        description="First and last characters of the plate. From about ten minutes after the "
+        "erasure is done, only this masked form is still stored.",
         examples=["A*****E"],
     )
     state: Literal["waiting", "running", "done"] = Field(description="State of the erasure.")
@@ -123,7 +123,7 @@ async def list_erasures(
     caller: Caller,
     query: Annotated[ListQuery, Query()],
 ) -> ErasuresAnswer:
-    """Returns the account's erasures, newest first, or a page if `limit` or `lastKey` is set."""
+    """Returns the account's erasures, newest first, in pages if `limit` or `lastKey` is set."""
     jobs = await erasures.list_all(caller.owner_id)
     wanted = ListFilter("erasures", caller.owner_id)
     page, next_key = page_of(jobs, query, wanted, cursors, lambda job: job)

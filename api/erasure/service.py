@@ -47,7 +47,7 @@ Counts = Counter[str]
 """Numbers of erased items, by the field names of responses."""
 
 _STATEMENT_SECONDS: Final = 3600
-"""ClickHouse rewrites every month that contains erased rows."""
+"""One hour, because ClickHouse rewrites all monthly partitions that contain erased rows."""
 _PASS_MS: Final = 60_000
 """Maximum difference between the times of an early trigger and of its recognition."""
 
@@ -72,7 +72,7 @@ class ErasedPlate:
 
 @asynccontextmanager
 async def open_rows(settings: ClickHouseSettings) -> AsyncIterator["ErasableRows"]:
-    """Open the rows of all accounts for erasure.
+    """Connect to ClickHouse to erase rows of any account.
 
     Raises:
         MisconfiguredError: the user, password or database is wrong.
@@ -94,7 +94,7 @@ class ErasableRows:
     async def erase(self, erasure: Erasure) -> Counts:
         """Record an erasure, so that the sink stops writing matching rows, and erase existing rows.
 
-        Images are recorded for removal if a plate is erased, but not if an account is erased.
+        Return the counts. Image removals are recorded for a plate, but not for an account.
         """
         await insert_erasure(self.client, erasure)
         if erasure.plate is None:
@@ -106,7 +106,7 @@ class ErasableRows:
         return erased + Counter(outcomes=await erase_outcomes(self.client, erasure))
 
     async def erase_misread(self, owner_id: UUID, misread: Sequence[Misreading]) -> Counts:
-        """Erase single recognitions, with their alert triggers and deliveries.
+        """Erase single recognitions, their alert triggers and deliveries. Return the counts.
 
         No erasure is recorded, because another vehicle can have the misread text as its plate.
         """
@@ -121,7 +121,7 @@ class ErasableRows:
     async def list_images_to_remove(
         self, limit: int, owner_id: UUID | None = None, after: ErasedImages | None = None
     ) -> tuple[ErasedImages, ...]:
-        """Return the images of at most ``limit`` recognitions, of one account or all accounts."""
+        """Return the images of at most ``limit`` recognitions, of one or all accounts."""
         return await list_images_to_remove(self.client, limit, owner_id, after)
 
     async def mark_removed(self, images: tuple[ErasedImages, ...]) -> None:
@@ -166,9 +166,9 @@ async def erase_stored_plate(
 def erase_plate_in_database(
     session: Session, owner_id: UUID, plate: str, before_ms: int
 ) -> dict[str, int]:
-    """Erase a plate's rows in PostgreSQL. Call this after :func:`erase_stored_plate`.
+    """Erase a plate's rows in PostgreSQL, and return the counts.
 
-    Recognitions erased by that function can no longer be corrected.
+    Call this after :func:`erase_stored_plate`, so that no more corrections can be added.
     """
     return {
         "corrections": erase_corrections(session, owner_id, plate, before_ms=before_ms),
@@ -177,7 +177,7 @@ def erase_plate_in_database(
 
 
 async def erase_stored_owner(settings: ErasureSettings, owner_id: UUID) -> Counts:
-    """Erase all data of an account in ClickHouse and S3."""
+    """Erase all data of an account in ClickHouse and S3. Return the counts."""
     async with open_rows(settings) as rows:
         erased = await rows.erase(Erasure(owner_id))
     return erased + Counter(images=await erase_stored_images(settings, owner_id))
@@ -205,7 +205,7 @@ async def erase_stored_images(settings: S3Settings, owner_id: UUID) -> int:
 def end_account(session: Session, owner_id: UUID) -> Counts:
     """Delete an account's sessions, keys, cameras, alerts and webhooks, and disable login.
 
-    The account's row remains until all its data is erased, so that a removal can resume.
+    Return the counts. The account's row remains, so that an interrupted removal can resume.
     """
     sessions, keys = close_owner(session, owner_id)
     return Counter(
@@ -219,7 +219,7 @@ def end_account(session: Session, owner_id: UUID) -> Counts:
 
 def delete_account(session: Session, owner_id: UUID) -> Counts:
     """Delete an account, its ledger, and rows that calls added after :func:`end_account`."""
-    # Deleting the ledger of several years exceeds the usual statement timeout.
+    # Deleting a ledger of several years exceeds the usual statement timeout.
     session.execute(text("SET LOCAL statement_timeout = '10min'"))
     late = end_account(session, owner_id)
     entries = count_entries(session, owner_id)
