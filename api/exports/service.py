@@ -1,4 +1,4 @@
-"""Exports recognitions to files. Each file contains one part of the list."""
+"""Exports the list of recognitions to files. Each file contains one part of the list."""
 
 from collections import Counter
 from collections.abc import AsyncIterator, Iterator
@@ -76,7 +76,7 @@ class Exports:
         form: FileForm,
         held: AsyncExitStack,
     ) -> Export:
-        """Return a part of the list as a file. Close ``held`` after sending it.
+        """Return a part of the list as a file. Close ``held`` after sending the file.
 
         Raises:
             ApiError: 400, the cursor belongs to a different list; 429, a limit is exceeded.

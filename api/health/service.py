@@ -67,7 +67,7 @@ class InstallationStatus:
         stages: Callable[[], Sequence[StageProgress]],
         disks: Callable[[], Sequence[DiskUsage]],
     ) -> None:
-        """``stages`` and ``disks`` can block. ``stages`` raises PlatestreamError without Kafka."""
+        """Both functions can block. ``stages`` raises PlatestreamError if Kafka is unavailable."""
         self._stages = stages
         self._disks = disks
         self._lock = asyncio.Lock()

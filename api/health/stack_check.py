@@ -106,7 +106,7 @@ def partition_warnings(settings: StackSettings) -> list[str]:
 
 
 async def check_stack(settings: StackSettings, api_url: str | None) -> Readiness:
-    """Check PostgreSQL, Kafka, ClickHouse and S3, and the API if its URL is given.
+    """Return the health of PostgreSQL, Kafka, ClickHouse and S3, and of the API if a URL is given.
 
     Kafka must have all topics. ClickHouse must return recognitions and have all migrations of this
     release. PostgreSQL must have the schema of this release and accept a write, which is rolled
@@ -186,7 +186,7 @@ def check_kafka(settings: KafkaSettings) -> None:
 
 
 def late_frames(settings: KafkaSettings) -> list[str]:
-    """Return a warning if there is a backlog of late frames, or none if Kafka is unavailable."""
+    """Return a warning if late frames are waiting. Return no warning if Kafka is unavailable."""
     topic = changelog_name(settings, "recognition", "gaps")
     try:
         consumer = open_consumer(settings, "stack-check", request_timeout_ms=_KAFKA_TIMEOUT_MS)

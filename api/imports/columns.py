@@ -67,7 +67,7 @@ _NAME_WORDS: Final = frozenset(
 )
 _WORDS_WITH_NAMES: Final = _NAME_WORDS | _VEHICLE_WORDS | _OTHER_WORDS
 _NUMBER, _VEHICLE, _PLATE = 1, 2, 3
-"""Ranks of titles, by how clearly a title names a plate column. Rank 0 names none."""
+"""Ranks of titles, by how clearly a title names a plate column. Rank 0: not a plate column."""
 
 
 @dataclass(frozen=True)
@@ -129,7 +129,7 @@ def _is_data(cell: str, at: int, below: Sequence[CsvRow], plate: int) -> bool:
 
 
 def _may_be_above_headings(row: CsvRow, following: Sequence[CsvRow]) -> bool:
-    """Return whether a row can be the title of the whole table: a cell that is not a plate."""
+    """Return whether a row can be a title of the whole table: one cell that is not a plate."""
     texts = [cell for cell in row.cells if cell]
     if row.fault or len(texts) != 1 or not following:
         return False
@@ -142,7 +142,7 @@ def _may_be_above_headings(row: CsvRow, following: Sequence[CsvRow]) -> bool:
 
 
 def _is_unknown_heading(row: CsvRow, below: Sequence[CsvRow]) -> bool:
-    """Return whether a row without a digit is followed by plates with digits."""
+    """Return whether a row of unknown words is a heading: it has no digits, and plates follow."""
     plate = _first_column_of_plates(below)
     has_sign = any(each.isdecimal() or each in "*?" for cell in row.cells for each in cell)
     if row.fault or has_sign or plate >= len(row.cells) or not row.cells[plate]:
@@ -160,7 +160,7 @@ def _first_column_of_plates(rows: Sequence[CsvRow]) -> int:
 
 
 def _share(rows: Sequence[CsvRow], at: int) -> float:
-    """Return the fraction of rows whose cell looks like a plate."""
+    """Return the fraction of the cells in column ``at`` that look like plates."""
     cells = [row.cells[at] for row in rows if not row.fault and at < len(row.cells)]
     return sum(map(_looks_like_plate, cells)) / len(cells) if cells else 0.0
 

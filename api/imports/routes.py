@@ -31,7 +31,7 @@ _WAIT_SECONDS = 10.0
 _TOO_MANY = "Too many files are being read. Try again shortly."
 _BUDGET_SECONDS = 5.0
 _USED_UP = (
-    f"The account's CSV files have used their {_BUDGET_SECONDS:g} s of CPU time per minute. Try "
+    f"The account has used its {_BUDGET_SECONDS:g} s of CPU time per minute for CSV files. Try "
     "again later."
 )
 _T = TypeVar("_T")

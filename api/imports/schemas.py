@@ -53,7 +53,7 @@ class SkippedRowBody(ResponseModel):
 
 
 class PlateImportAnswer(ResponseModel):
-    """The plates in a file, and a count of its rows.
+    """The plates in a file, and how many rows were accepted, skipped or ignored.
 
     `rows` is the sum of `taken`, `duplicates`, `blank`, `headings` and `skippedCount`.
     """
@@ -72,7 +72,9 @@ class PlateImportAnswer(ResponseModel):
     blank: int = Field(ge=0, description="Blank rows and comments (`#`).", examples=[0])
     headings: int = Field(ge=0, description="Header rows and `sep=;` lines.", examples=[1])
     skipped_count: int = Field(ge=0, description="Skipped rows.", examples=[1])
-    skipped: tuple[SkippedRowBody, ...] = Field(description=f"Up to {MAX_SKIPPED_LISTED} rows.")
+    skipped: tuple[SkippedRowBody, ...] = Field(
+        description=f"The skipped rows, at most {MAX_SKIPPED_LISTED}."
+    )
     encoding: FileEncoding = Field(description="Encoding of the file.")
     separator: str = Field(description="Column separator of the file.", examples=[";"])
 

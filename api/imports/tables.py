@@ -59,7 +59,7 @@ _QUOTED = re.compile(r'"(?:[^"\r\n]|"")*"')
 _SAMPLED_CHARACTERS = 64 << 10
 MAX_LINES: Final = 5_000
 _MAX_ROW_LINES = 20
-"""Maximum lines of a row, because a row with a misplaced quotation mark is parsed again."""
+"""Maximum lines of a row. Lines are parsed again after a misplaced quotation mark."""
 _MAX_COLUMNS = 100
 """Maximum number of columns. Further columns are ignored."""
 _BYTE_ORDER_MARKS = {
@@ -139,7 +139,7 @@ def _damage(data: bytes) -> int | None:
 
 
 def _is_utf_16(data: bytes) -> bool:
-    """Return whether a file without a byte order mark is UTF-16: every second byte is mostly 0."""
+    """Return whether a file without a byte order mark looks like UTF-16: with alternating zeros."""
     fewer, more = sorted((data[::2].count(0), data[1::2].count(0)))
     if len(data) % 2 or more * 4 < len(data) // 2 or more < 4 * fewer:
         return False
