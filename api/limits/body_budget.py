@@ -1,4 +1,4 @@
-"""Limits the bytes of request bodies in memory of an API process, in total and per payer."""
+"""Limits the memory of an API process for request bodies, in total and per payer."""
 
 from collections import Counter
 from collections.abc import Callable, Iterable
@@ -36,7 +36,7 @@ BODY_BOUNDS = BodyBounds(
 
 
 _Payers = dict[str, Callable[[int], None]]
-"""The payers of the bytes of a call, each with a check that rejects too many bytes in total."""
+"""The payers of a call's bytes. Each payer's check raises ApiError if its total is too high."""
 
 
 class BodyBudget:

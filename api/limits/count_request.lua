@@ -3,13 +3,13 @@
 -- KEYS: the block of the caller, then a window for each limit.
 -- ARGV: now (Unix s), number of the reported limit (from 1), then amount and seconds of each limit.
 -- Returns: remaining ms of the block (0: none), index of the limit that rejects (-1: none), and the
--- number of requests and the oldest time in that window, or otherwise in the reported window.
+-- number of requests and the oldest time in its window (-1: in the reported window).
 --
--- A window is a list of times, newest first, in the format of the library "limits".
+-- A window is a list of timestamps, newest first, in the format of the library "limits".
 
 local now, reported = tonumber(ARGV[1]), tonumber(ARGV[2])
 
--- The number of times in a window since a time, and the oldest of these times.
+-- Returns the number of timestamps from `since` onwards in a window, and the oldest of them.
 local function used(key, since)
     local low, high = 0, redis.call('LLEN', key)
     while low < high do

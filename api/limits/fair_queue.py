@@ -17,7 +17,7 @@ _CALLER: ContextVar[Hashable] = ContextVar("turn_caller", default=None)
 
 
 def queue_as(caller: Hashable) -> None:
-    """Set the caller whose turns the rest of this request uses."""
+    """Schedule the rest of this request as ``caller``."""
     _CALLER.set(caller)
 
 
@@ -110,7 +110,7 @@ class FairQueue(Generic[K]):
             raise
 
     def _evict(self, caller: K) -> None:
-        """If the queue is full, reject this caller or the last turn of a caller with more turns."""
+        """If the queue is full, reject this turn, or the last turn of the caller with the most."""
         if self.waiting < self._limits.waiting:
             return
         full = QueueFullError("the queue is full")

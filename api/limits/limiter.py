@@ -86,7 +86,7 @@ class _Limit:
     may_block: bool
 
     def times(self, factor: int) -> "_Limit":
-        """Return the limit of a network that many clients can share."""
+        """Return the limit for a network that clients share: ``factor`` times as high."""
         if factor == 1:
             return self
         usual = RateLimitItemPerMinute(self.usual.amount * factor, namespace=self.usual.namespace)
@@ -143,7 +143,7 @@ class RateLimiter:
     async def admit_address(self, address: str, kind: LimitKind) -> Mapping[str, str]:
         """Count a request without a credential. Return headers with the remaining requests.
 
-        An IPv6 address is also counted in its wider networks.
+        A request from an IPv6 address also counts for the wider networks of the address.
 
         Raises:
             ApiError: 429, a limit is exceeded. The error has these headers and ``Retry-After``.
@@ -159,10 +159,12 @@ class RateLimiter:
         return await self._admit(f"{kind}/{address}", counted, 0)
 
     async def admit_person(self, person_id: UUID, kind: LimitKind) -> Mapping[str, str]:
-        """Count a request for a person who has logged in from this device, not for the address.
+        """Count a request for a person instead of an address, and return rate limit headers.
+
+        The person has logged in from this device before.
 
         Raises:
-            ApiError: 429, a limit is exceeded. The error has these headers and ``Retry-After``.
+            ApiError: 429, a limit is exceeded. The error has the headers and ``Retry-After``.
         """
         limit, name = self._limits[kind], f"{kind}/person/{person_id}"
         return {} if limit is None else await self._admit(name, [(limit, name)], 0)

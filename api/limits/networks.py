@@ -1,8 +1,7 @@
 """The networks for which requests are counted and scheduled. No I/O.
 
 A client can control an entire IPv6 network: usually a /64 or /56, at most a /48. Limits therefore
-also count the wider networks of an IPv6 address, with larger allowances, because other clients can
-share these networks.
+also count the wider networks of an IPv6 address, which clients can share, with larger allowances.
 """
 
 from collections.abc import Sequence
@@ -41,8 +40,7 @@ def counted_networks(address: str) -> Sequence[CountedNetwork]:
 def queue_network(address: str) -> str:
     """Return the network by which callers without a credential are scheduled: IPv4 /24, IPv6 /48.
 
-    This only affects the order, so neighbours can share a network. A client with a block of
-    addresses gets a single turn.
+    This only affects the order. Clients in the same network take turns as if they were one.
     """
     network = _network(address)
     if network is None:

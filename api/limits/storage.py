@@ -1,4 +1,4 @@
-"""Stores rate limit counters in memory of this process, or shared by several processes."""
+"""Stores rate limit counters in memory, or in a store that several processes share."""
 
 import asyncio
 import time
@@ -62,7 +62,7 @@ class LimitWindow:
 
 @dataclass(frozen=True)
 class ActiveItem:
-    """An active operation: the key of its counter, the counter's lifetime, and its value."""
+    """The counter of an active operation: key, lifetime in seconds, and value."""
 
     key: str
     seconds: int
@@ -92,8 +92,8 @@ class _Count:
 class WindowMemory(Storage, MovingWindowSupport):
     """In-memory storage for the library ``limits``, for one event loop.
 
-    The library's own storage starts a task with each request, which calls a thread for each window
-    of all callers. With a thousand callers, that was most of the cost of a request.
+    With each request, the library's own storage starts a task that uses a thread for every window
+    of all callers. With a thousand callers, this task was most of the cost of a request.
     """
 
     STORAGE_SCHEME = ["async+windows"]
@@ -111,7 +111,7 @@ class WindowMemory(Storage, MovingWindowSupport):
         return ValueError
 
     async def acquire_entry(self, key: str, limit: int, expiry: int, amount: int = 1) -> bool:
-        """Count ``amount`` in a window of ``expiry`` seconds, unless it would exceed ``limit``."""
+        """Count ``amount`` requests. Return False and count none if the total exceeds ``limit``."""
         now = time.time()
         self._sweep(now)
         window = self._windows.get(key)
@@ -124,7 +124,7 @@ class WindowMemory(Storage, MovingWindowSupport):
         return True
 
     async def get_moving_window(self, key: str, limit: int, expiry: int) -> tuple[float, int]:
-        """Return the oldest time (Unix s) in a window, and the number of its entries."""
+        """Return the oldest time (Unix s) in a window (now if empty), and the number of times."""
         now = time.time()
         window = self._windows.get(key)
         if window is None:
@@ -148,7 +148,7 @@ class WindowMemory(Storage, MovingWindowSupport):
         return 0 if count is None or count.until <= time.time() else count.number
 
     async def get_expiry(self, key: str) -> float:
-        """Return the time (Unix s) at which a number expires."""
+        """Return the time (Unix s) at which a number expires, or now if it does not exist."""
         count = self._counts.get(key)
         return time.time() if count is None else count.until
 

@@ -23,7 +23,7 @@ _REMEMBERED_IDS = 4
 
 _KIND = "recognition-stream"
 _LAG_MS = 60_000
-"""Maximum lag between processes. Older positions that are ahead belong to a deleted topic."""
+"""Maximum lag between processes. Older positions that are ahead are from a deleted topic."""
 
 
 @dataclass(frozen=True)
@@ -101,7 +101,7 @@ class RecentRecognitions:
 
     @property
     def knows_erasures(self) -> bool:
-        """Whether the erasures are known. If not, no recognition must be shown."""
+        """Whether the erasures are known. Until then, recognitions must not be shown."""
         return self._erasures is not None
 
     def ends(self) -> dict[int, int]:
@@ -191,7 +191,7 @@ def _subject(recognition: RecognitionRow) -> Subject:
 
 @dataclass(frozen=True)
 class StreamPosition:
-    """The next offset of each partition. Earlier records were seen by ``at_ms`` (Unix ms)."""
+    """The next offset of each partition, as of ``at_ms`` (Unix ms)."""
 
     offsets: Mapping[int, int]
     at_ms: int

@@ -71,7 +71,7 @@ def heart_beat(event_id: str) -> bytes:
 
 
 def reset_event(event_id: str, since_ms: int) -> bytes:
-    """Return the event that reports a gap, with the time from which the list fills the gap."""
+    """Return the event that reports a gap. The list has the recognitions since ``since_ms``."""
     body = StreamReset(since=format_timestamp(since_ms))
     return f"id: {event_id}\nevent: reset\ndata: {body.model_dump_json()}\n\n".encode()
 
@@ -84,7 +84,7 @@ def end_event(error: ApiError) -> bytes:
 
 @dataclass(frozen=True)
 class StreamContext:
-    """Dependencies shared by all streams of a process. If ``is_ending``, streams must end."""
+    """Dependencies shared by all streams. Streams end once ``is_ending`` returns True."""
 
     tokens: ResumeTokens
     heart_beat_seconds: float

@@ -21,7 +21,7 @@ MAX_TABLE_BYTES = 262_144
 """Maximum size of a CSV file: about 10,000 rows, ten times the plates that a list can have."""
 
 MAX_IMAGE_BYTES = 10 * 1024 * 1024
-"""The interface says 10 MB. This is 10 MiB, so that both meanings are accepted."""
+"""The documented limit is 10 MB. This is 10 MiB, because some clients read MB as MiB."""
 
 IMAGE_BODY_SECONDS = 60.0
 """Time limit for the whole body: 10 MB at 1.4 Mbit/s."""

@@ -1,4 +1,4 @@
-"""Serves documents that are the same for all clients from memory, compressed and with an ETag."""
+"""Serves static documents from memory, compressed and with an ETag."""
 
 import gzip
 import hashlib
@@ -8,7 +8,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 _CACHING = "public, max-age=300"
-"""Caches revalidate a document after five minutes. The ETag changes with each release."""
+"""Caches revalidate a document after five minutes. The ETag changes with the content."""
 
 
 class Document:

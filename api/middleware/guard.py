@@ -1,7 +1,6 @@
-"""Checks the access to every route in this order: credential, rate limits, scope, content type.
+"""Checks access to every route, in this order: credential, rate limits, scope, content type.
 
-The checks run before FastAPI reads the request, so a caller without access learns nothing and costs
-nothing.
+The checks run before FastAPI reads the request, so denied calls reveal nothing and cost little.
 """
 
 from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
@@ -117,7 +116,7 @@ def _acting(request: Request, access: Access) -> AbstractContextManager[None]:
 
 
 def _record(request: Request, access: Access, answer: Response) -> None:
-    """Add a successful call to the audit log if its route requires it."""
+    """Add a successful call to the audit log if the route is audited."""
     if access.audit is None or answer.status_code >= _FIRST_ERROR:
         return
     named = request.path_params.get("id")
@@ -230,7 +229,7 @@ async def _admit_request(request: Request, access: Access) -> None:
 
 
 async def _admit_public(request: Request, address: str, kind: LimitKind) -> Mapping[str, str]:
-    """Count a call without a credential, by person if it is a login from a known device."""
+    """Count a public call, per person for logins from known devices. Return rate limit headers."""
     limiter, cookie = service_of(request, RateLimiter), request.cookies.get(DEVICE_COOKIE)
     person_id = service_of(request, Devices).person(cookie) if kind is LimitKind.LOG_IN else None
     if person_id is not None:
@@ -290,7 +289,7 @@ def _check_content_type(request: Request, access: Access) -> None:
     if given != access.body.value:
         raise ApiError(
             ErrorCode.UNSUPPORTED_MEDIA_TYPE,
-            f"The request body must have the header Content-Type: {access.body.value}.",
+            f"The request must have the header Content-Type: {access.body.value}.",
         )
 
 
@@ -309,7 +308,7 @@ def _body_rule(access: Access) -> BodyRule:
 
 
 def _reserved_share(request: Request, access: Access, rule: BodyRule) -> BodyReservation:
-    """Return the part of the memory budget that is reserved for the body.
+    """Reserve part of the memory budget for the body, and return the reservation.
 
     Raises:
         BodyRefusedError: 413, the body is too large; 429 or 503, not enough memory is free.

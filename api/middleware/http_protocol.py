@@ -42,7 +42,7 @@ class ApiHttpProtocol(HttpToolsProtocol):
     """Address for which this connection is counted, or None if the connection was rejected."""
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        """Wait for the first head, or reject the connection if there are too many."""
+        """Wait for the first head, or reject the connection if too many are open."""
         limit_system_buffer(transport)
         self._watched = WatchedTransport(transport, self.loop)
         super().connection_made(cast(asyncio.Transport, self._watched))
@@ -150,7 +150,7 @@ class ApiHttpProtocol(HttpToolsProtocol):
         self.transport.close()
 
     def _should_upgrade(self) -> bool:
-        # uvicorn then ignores a head with Upgrade, and `_decline` parses it again without Upgrade.
+        # If True, uvicorn ignores a head with Upgrade, and `_decline` parses the head again.
         return True
 
     def _decline(self, *, rest: bytes) -> None:

@@ -28,7 +28,7 @@ class ProcessPages:
         self._report: Report | None = None
 
     def serve(self, settings: HealthPageSettings, port: int) -> HealthServer | None:
-        """Serve the pages on ``port``. Do nothing if ``port`` is 0.
+        """Serve the pages on ``port``, and return the server. Return None if ``port`` is 0.
 
         Raises:
             MisconfiguredError: the port is in use, or this machine does not have the address.

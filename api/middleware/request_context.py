@@ -26,7 +26,7 @@ class MetricName(StrEnum):
     """Names of the metrics, and what an increase means."""
 
     REQUESTS = "platestream_api_requests"
-    """Requests by route, method and status. Statuses 5xx rise if a dependency fails."""
+    """Requests by route, method and status. 5xx statuses rise if a dependency fails."""
     REQUEST_SECONDS = "platestream_api_request_seconds"
     """Seconds from a request's head to the response's last byte. Rises if responses are slower."""
 
@@ -123,7 +123,7 @@ class RequestContext:
             try:
                 status = await self._handle(scope, receive, send, request_id)
             finally:
-                # This also runs after a cancellation. Only the path can contain plates.
+                # This also runs after a cancellation. The path is omitted: it can contain plates.
                 route = _route(scope)
                 span.update_name(f"{method} {route}")
                 span.set_attributes({"http.request.method": method, "http.route": route})

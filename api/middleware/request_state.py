@@ -25,7 +25,7 @@ def give_request_id(scope: Scope) -> str:
 
 
 def is_own_request_id(scope: Scope) -> bool:
-    """Return whether the request ID was generated here. A caller's ID can contain anything."""
+    """Return whether the request ID was generated here. A caller's ID can contain private data."""
     return bool(scope["state"][_OWN_ID_KEY])
 
 

@@ -41,7 +41,7 @@ def cookie_name(request: Request, name: str) -> str:
 
 
 def session_token(request: Request) -> str | None:
-    """Return the token of the session cookie.
+    """Return the token of the session cookie, or None if the cookie is missing.
 
     Over HTTPS, only a cookie that was set over HTTPS counts, because an attacker on the network can
     set other cookies.
