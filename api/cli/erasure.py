@@ -156,7 +156,7 @@ def _confirm(owner: OwnerAccount) -> None:
 
 
 def _hinting(work: Callable[[], _T], hint: str) -> _T:
-    """Run ``work``. If a dependency is unavailable, print the error with ``hint`` and exit."""
+    """Return the result of ``work``. Print ``hint`` and exit if a dependency is unavailable."""
 
     def hinted() -> _T:
         try:

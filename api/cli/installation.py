@@ -71,7 +71,7 @@ def stack_check(
 @stack_app.command("partitions")
 def stack_partitions(
     apply: Annotated[
-        bool, typer.Option("--apply", help="Change the number by recreating the topics.")
+        bool, typer.Option("--apply", help="Recreate the topics to apply the configured number.")
     ] = False,
     as_json: JsonOption = False,
 ) -> None:

@@ -72,7 +72,7 @@ def _without_password(arguments: Sequence[str]) -> list[str]:
 
 
 def shown_time(moment: datetime | None) -> str | None:
-    """Return a time in the format of the API."""
+    """Return a time in the format of the API, or None if ``moment`` is None."""
     return None if moment is None else iso_utc(moment)
 
 

@@ -173,7 +173,7 @@ class ErasureJobs:
         self._next_clean_up_ms = 0
 
     async def request(self, caller: Principal, plate: str) -> ErasureJob:
-        """Queue the erasure of everything captured so far for a plate (normalised).
+        """Queue the erasure of everything captured so far for a normalised plate. Return the job.
 
         Raises:
             ApiError: 409, the account has too many unfinished jobs.

@@ -150,7 +150,7 @@ async def erase_stored_plate(
     """Erase everything captured before ``before_ms`` (Unix ms, UTC) for a plate (normalised).
 
     The plate's ``misread`` recognitions are also erased. Images that S3 does not remove stay
-    recorded and are removed later by the API.
+    recorded and are removed later by the API. Return the counts.
     """
     async with open_rows(clickhouse) as rows:
         erased = await rows.erase(Erasure(owner_id, plate, before_ms))
@@ -218,7 +218,7 @@ def end_account(session: Session, owner_id: UUID) -> Counts:
 
 
 def delete_account(session: Session, owner_id: UUID) -> Counts:
-    """Delete an account, its ledger, and rows that calls added after :func:`end_account`."""
+    """Delete an account, its ledger and rows added after :func:`end_account`. Return the counts."""
     # Deleting a ledger of several years exceeds the usual statement timeout.
     session.execute(text("SET LOCAL statement_timeout = '10min'"))
     late = end_account(session, owner_id)

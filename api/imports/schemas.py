@@ -37,7 +37,7 @@ class ImportQuery(BaseModel):
 class SkippedRowBody(ResponseModel):
     """A skipped row."""
 
-    line: int = Field(ge=1, description="First line of the row, starting at 1.", examples=[4])
+    line: int = Field(ge=1, description="Number of the row's first line, from 1.", examples=[4])
     text: str = Field(description="Plate as written, or the whole row.", examples=["AB/123"])
     code: SkipCode = Field(description="Machine-readable reason.")
     reason: str = Field(
@@ -82,7 +82,7 @@ class PlateImportAnswer(ResponseModel):
 class ImportedCameraBody(ResponseModel):
     """A camera in a file."""
 
-    line: int = Field(ge=1, description="First line of the row, starting at 1.", examples=[2])
+    line: int = Field(ge=1, description="Number of the row's first line, from 1.", examples=[2])
     camera: dict[str, Any] = Field(
         description="Body for `POST /api/cameras`. Not validated yet.",
         examples=[{"name": "Gate north", "rtspUrl": "rtsp://192.168.1.20/1"}],

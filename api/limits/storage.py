@@ -188,7 +188,7 @@ class LimitStore:
         self.windows = MovingWindowRateLimiter(self._storage)
 
     async def count(self, caller: str, windows: Sequence[LimitWindow], reported: int) -> Counted:
-        """Count a request in the windows, up to the first full window, unless a block applies."""
+        """Count a request up to the first full window, unless blocked. Return the outcome."""
         until = await self.blocked_until(caller)
         if until is not None or not windows:
             return Counted(blocked_until=until)
@@ -215,10 +215,10 @@ class LimitStore:
         await self._storage.incr(_block_key(caller), seconds)
 
     async def begin(self, name: str, seconds: int) -> ActiveItem:
-        """Count one more active operation of ``name``, which takes at most ``seconds``.
+        """Count one more active operation of ``name``. Return the counter for :meth:`end`.
 
-        An operation that never ends expires after twice that time. Each time span has a counter
-        that outlives the operations, so that :meth:`end` never decrements a reset counter.
+        Operations take at most ``seconds``, and expire after twice that time. Each time span has a
+        counter that outlives the operations, so that ``end`` never decrements a reset counter.
         """
         span = int(time.time() // seconds)
         key = _active_key(name, span)
@@ -275,7 +275,7 @@ class SharedLimitStore(LimitStore):
         self._script = Redis(connection_pool=self._pool).register_script(_COUNT_REQUEST)
 
     async def count(self, caller: str, windows: Sequence[LimitWindow], reported: int) -> Counted:
-        """Count a request in the windows, up to the first full window, unless a block applies."""
+        """Count a request up to the first full window, unless blocked. Return the outcome."""
         now = time.time()
         keys = [_block_key(caller), *(window.key for window in windows)]
         limits = [window.limit for window in windows]
