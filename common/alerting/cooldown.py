@@ -41,8 +41,8 @@ class PastTrigger(msgspec.Struct, frozen=True, array_like=True, order=True):
 class PastTriggers(Record, frozen=True, kw_only=True):
     """The triggers of one scope of one alert, oldest first.
 
-    ``forgotten_before_ms``: triggers of recognitions captured earlier may have been dropped because
-    there were too many. ``kept_until_ms`` is the time at which the whole entry expires.
+    Triggers captured before ``forgotten_before_ms`` may have been dropped because there were too
+    many. ``kept_until_ms`` is the time at which the whole entry expires.
     """
 
     triggers: tuple[PastTrigger, ...] = ()
@@ -55,7 +55,7 @@ class CandidateOutcome(StrEnum):
 
     TRIGGERED = "triggered"
     REPEATED = "repeated"
-    """The same recognition has already triggered the alert, so it triggers the alert again."""
+    """The recognition has already triggered the alert, so the same trigger is published again."""
     SUPPRESSED_BY_COOLDOWN = "suppressed"
     TOO_OLD = "too_old"
     """A trigger near the candidate may have been dropped because too many triggers followed."""
@@ -135,7 +135,7 @@ def with_trigger(before: PastTriggers, added: PastTrigger, length_ms: int) -> Pa
 
 
 def nearest(triggers: tuple[PastTrigger, ...], captured_ms: int) -> PastTrigger | None:
-    """Return the trigger with the nearest capture time. ``triggers`` must be sorted by it."""
+    """Return the trigger captured nearest to ``captured_ms``, or None. ``triggers`` are sorted."""
     at = bisect_left(triggers, captured_ms, key=_captured_ms)
     near = triggers[max(0, at - 1) : at + 1]
     return min(near, key=lambda each: abs(each.captured_ms - captured_ms), default=None)

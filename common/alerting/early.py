@@ -2,8 +2,8 @@
 
 A pass that triggers an alert early must trigger the alert only once. The recognition that follows
 confirms or corrects the trigger, or withdraws it if the alert does not match the final plate. So an
-early trigger is stored per pass, in addition to the alert's cooldown. The order of the topics and
-repetition do not matter: an early candidate after the pass is ignored.
+early trigger is stored per pass, in addition to the alert's cooldown. Candidates can be repeated or
+out of order: an early candidate that arrives after the pass has ended is ignored.
 """
 
 from dataclasses import dataclass
@@ -21,7 +21,7 @@ class PassAction(StrEnum):
     APPLY_COOLDOWN = "apply_cooldown"
     """The cooldown decides, as for alerts without early triggers."""
     PUBLISH = "publish"
-    """The early trigger is resolved now, or has been resolved before."""
+    """The early trigger is resolved now, or was already resolved."""
     CLOSE = "close"
     """Nothing is published now, and early candidates that arrive later must not trigger."""
     IGNORE = "ignore"
@@ -115,5 +115,5 @@ def _publish(phase: TriggerPhase) -> PassDecision:
 
 
 def kept_until_ms(decided_ms: int) -> int:
-    """Return the time until which a pass is stored, because topics can repeat its records."""
+    """Return the time until which a pass is stored, because topics may repeat its records."""
     return decided_ms + RETENTION_MS

@@ -96,7 +96,7 @@ class Rule:
 
 
 def rule_of(alert: AlertConfig) -> Rule:
-    """Return an alert that is prepared for matching.
+    """Return the rule of an alert, prepared for matching.
 
     List entries that cannot match any plate are skipped and logged. The API rejects such entries,
     but older records may contain some.
@@ -133,6 +133,6 @@ def _listed(plates: Iterable[str], tolerance: int) -> list[PlateMatcher]:
         try:
             matchers.append(listed_plate(entry, tolerance))
         except InvalidInputError:
-            # The API rejects such entries. If an older record has one, the rest must still match.
+            # The API rejects such entries. The other entries of an older record must still match.
             continue
     return matchers

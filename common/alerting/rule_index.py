@@ -1,4 +1,4 @@
-"""Indexes all rules, so that the time to find matching rules hardly grows with their number."""
+"""Indexes all rules, so that a search hardly takes longer with more rules."""
 
 from collections import defaultdict
 from collections.abc import Iterator
@@ -42,7 +42,7 @@ class _OwnersRules:
                 del self._at_camera[camera_id]
 
     def matching(self, sighting: Sighting) -> Iterator[Rule]:
-        """Return the rules that a recognition matches."""
+        """Return the rules that match a recognition."""
         listed = self._lists.find(sighting.plate)
         for identifier in listed:
             rule = self._specific.get(identifier)
@@ -92,7 +92,7 @@ class RuleIndex:
             del self._owners[rule.alert.owner_id]
 
     def matching(self, sighting: Sighting) -> list[Rule]:
-        """Return the rules that a recognition matches, sorted by alert ID."""
+        """Return the rules that match a recognition, sorted by alert ID."""
         owners = self._owners.get(sighting.owner_id)
         if owners is None:
             return []

@@ -1,7 +1,7 @@
 """Runs Apprise's plugins, which convert a message into HTTP requests for a service.
 
 This is the only module that imports apprise and requests. The import takes 0.25 s and 16 MB, so
-this module is imported for the first Apprise URL. Plugins do not send anything themselves:
+it is only imported when the first Apprise URL is used. Plugins do not send anything themselves:
 :class:`_RequestsStandIn` replaces ``requests`` and passes requests to the caller's exchange.
 """
 
@@ -53,7 +53,7 @@ class _RequestsStandIn:
     codes = requests.codes
 
     def request(self, method: str, url: str, **options: Any) -> requests.Response:
-        """Pass a request to the exchange of the current call."""
+        """Pass a request to the exchange of the current call, and return the response."""
         made = ("params", "data", "headers", "files", "json", "auth")
         wanted = {name: options[name] for name in made if name in options}
         prepared = requests.Request(method.upper(), url, **wanted).prepare()
@@ -196,7 +196,7 @@ def _response(answer: ServiceAnswer) -> requests.Response:
     response = requests.Response()
     response.status_code = answer.status
     response.headers = CaseInsensitiveDict(answer.headers)
-    response._content = answer.body  # as in the tests of requests
+    response._content = answer.body  # the tests of requests do the same
     return response
 
 

@@ -13,7 +13,7 @@ def edit_distance(pattern: str, text: str, limit: int | None = None) -> int:
     """Return the minimum number of edits that make ``text`` match ``pattern``.
 
     An edit inserts, deletes or replaces one character (code point). In the pattern, ``*`` matches
-    any characters at no cost, and ``?`` matches any one. Above ``limit``, any result is possible.
+    any characters at no cost, and ``?`` matches any one. A result above ``limit`` may be inexact.
 
     **Source:** V. I. Levenshtein, Binary codes capable of correcting deletions, insertions and
     reversals (1966); computed row by row after R. A. Wagner and M. J. Fischer (1974).

@@ -13,13 +13,13 @@ from common.plates.index import index_keys
 from common.plates.matching import MatchMode, PlateMatcher, has_wildcard
 from common.plates.normalise import MAX_PLATE_LENGTH
 
-# Time to compare one plate, in microseconds on a CPU of 2020.
+# Time to compare one plate, in microseconds on a 2020 CPU.
 _WILDCARD: Final = 1
 _FORGIVING: Final = 5
 _CELL: Final = 0.75
 """Microseconds per cell of the table that a comparison fills: pattern length by plate length."""
 _KEYS_MET: Final = 8
-"""Number of a plate's keys that are counted. Entries rarely share more keys."""
+"""Number of a plate's keys that are counted. A plate rarely shares more keys with a list."""
 
 
 def list_cost(matchers: Iterable[PlateMatcher]) -> int:

@@ -25,7 +25,7 @@ def plate_name(
 
 
 def names_of_entries(plates: Iterable[str], names: Mapping[str, str]) -> dict[str, str]:
-    """Return the names of ``plates`` that have a name, regardless of spelling in ``names``."""
+    """Return the names of those ``plates`` that have one, comparing plates in normalised form."""
     known = {normalise_plate(plate): name for plate, name in names.items()}
     found = ((entry, known.get(normalise_plate(entry))) for entry in plates)
     return {entry: name for entry, name in found if name is not None}

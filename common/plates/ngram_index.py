@@ -22,7 +22,7 @@ class GramKind:
 
 
 def gram_kinds(key: str) -> Iterator[GramKind]:
-    """Return the possible kinds of a key, which may also contain the anchor characters."""
+    """Return the possible kinds of a key. Its first character may be an anchor or ordinary text."""
     if key[0] in (_BEGIN, _END):
         yield GramKind(key[0], len(key) - 1)
     if len(key) <= _MAX_CHARACTERS:
@@ -70,7 +70,7 @@ def edited_grams(pattern: str, edits: int) -> tuple[str, ...]:
 
 
 def _pieces(runs: list[str], count: int) -> list[str]:
-    """Return the ``count`` longest possible pieces of runs of literals, or none if too short."""
+    """Cut runs of literals into ``count`` long pieces, or return none if the runs are too short."""
     if sum(map(len, runs)) < count:
         return []
     pieces = list(runs)

@@ -174,7 +174,7 @@ def _folded(character: str) -> str | None:
 
 
 def _letter(part: str) -> str | None:
-    """Return the text to which a decomposed capital letter, digit or sign folds."""
+    """Return the text to which a decomposed capital letter, digit or sign folds, or None."""
     if _is_dropped(part):
         return ""
     if part in WILDCARDS or (part.isascii() and part.isalnum()):

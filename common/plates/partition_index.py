@@ -88,6 +88,6 @@ def _moved(
 
 
 def _pieces(length: int, count: int) -> list[slice]:
-    """Cut a length into pieces that are as even as possible. A piece can be empty."""
+    """Return slices that divide a length as evenly as possible. A slice can be empty."""
     ends = [length * number // count for number in range(count + 1)]
     return [slice(*each) for each in zip(ends, ends[1:], strict=False)]

@@ -172,7 +172,7 @@ _REFERRED: Final[Mapping[str, Any]] = {
     "notification_secret_encrypted": "",
     "plate_names": {},
 }
-"""The fields without a fixed size, empty. References omit them: an alert can have 0.5 MB."""
+"""Empty values of the long fields, which references omit because an alert can have 0.5 MB."""
 
 
 def by_reference(alert: AlertConfig) -> AlertConfig:
@@ -273,9 +273,9 @@ class AlertCandidate(Record, frozen=True, kw_only=True):
 class AlertTrigger(Record, frozen=True, kw_only=True):
     """Record on the alerts topic (key = alert ID): a recognition triggered an alert.
 
-    ``id`` is derived from these two, so a replay gives the same ID. ``alert`` is the alert at the
-    time of evaluation, by reference. ``is_late``: when the recognition arrived, the vehicle had
-    certainly left. ``decided_ms`` is Unix ms, UTC.
+    ``id`` is derived from the alert and the recognition, so a replay gives the same ID. ``alert``
+    is the alert at the time of evaluation, by reference. ``is_late``: when the recognition arrived,
+    the vehicle had certainly left. ``decided_ms`` is Unix ms, UTC.
 
     If an alert triggers early, there are two records with the same ``id``: the first has phase
     early and a provisional ``recognition`` without images. The second record reports how the

@@ -9,7 +9,7 @@ from common.records.codec import Record
 
 
 class CaptureCounts(msgspec.Struct, frozen=True, kw_only=True, array_like=True):
-    """Counts of a camera's frames since the worker took it over, at ``since_ms`` (Unix ms).
+    """Counts of a camera's frames since the worker took over the camera, at ``since_ms`` (Unix ms).
 
     Counts only increase, so the next record makes up for a lost record. ``still``: frames without
     motion. ``failed``: frames that could not be encoded. ``slow``: frames not read in time.
@@ -27,7 +27,7 @@ class CaptureCounts(msgspec.Struct, frozen=True, kw_only=True, array_like=True):
 
 
 class PlatesLeft(msgspec.Struct, frozen=True, kw_only=True, array_like=True):
-    """Plates of a frame without a reading.
+    """Numbers of a frame's plates without a reading, by reason.
 
     ``small``: narrower than the camera's minimum width. ``unread``: the text is too short or its
     confidence too low. ``outside``: outside the camera's zones.
@@ -39,7 +39,7 @@ class PlatesLeft(msgspec.Struct, frozen=True, kw_only=True, array_like=True):
 
 
 class FrameCounts(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """Counts of a camera's frames, plates and vehicles, by outcome; also columns and API fields.
+    """Outcomes of a camera's frames, plates and vehicles. Columns and API fields have these names.
 
     ``decoded`` to ``unsent`` are as in :class:`CaptureCounts`. Sent frames are ``lost`` (not
     received by recognition: rejected by Kafka, or expired), ``stale`` (late and skipped),

@@ -246,7 +246,7 @@ def recognition_delivery(
 
 
 def trigger_event(phase: TriggerPhase) -> EventName:
-    """Return the event that webhooks receive for a trigger of a phase."""
+    """Return the event that webhooks receive for a trigger in this phase."""
     match phase:
         case TriggerPhase.FINAL | TriggerPhase.EARLY:
             return EventName.ALERT_TRIGGERED
@@ -257,7 +257,7 @@ def trigger_event(phase: TriggerPhase) -> EventName:
 
 
 def trigger_occurred_ms(trigger: AlertTrigger, event: EventName) -> int:
-    """Return the time (Unix ms, UTC) at the beginning of the ID of a trigger's event."""
+    """Return the time of a trigger's event (Unix ms, UTC), with which the event's ID begins."""
     return _occurred_ms(event, trigger.triggered_ms, trigger.recognition.captured_ms)
 
 

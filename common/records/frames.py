@@ -19,7 +19,7 @@ class FrameKind(StrEnum):
     END = "end"
     """A record without a frame: the camera was deleted or disabled, so its passes end."""
     GAP_END = "gap_end"
-    """A record without a camera, only on readings: the records of a gap were read or expired."""
+    """A record without a camera, only on the readings topic: a gap was read or has expired."""
 
 
 class Box(msgspec.Struct, frozen=True, kw_only=True):
@@ -86,10 +86,10 @@ class FrameReference(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
 
 
 class FrameGap(msgspec.Struct, frozen=True, kw_only=True, array_like=True):
-    """Records of a partition that were too old when they were due, and are read late.
+    """Records of a partition that were too old when their turn came, and are read later.
 
     The gap consists of the offsets from ``begin`` up to but excluding ``end``. Its records were
-    written before ``end_ms`` (Unix ms, UTC). Later records are read in time.
+    written before ``end_ms`` (Unix ms, UTC). Records after the gap are read in time.
     """
 
     begin: int
@@ -105,9 +105,9 @@ class FrameGap(msgspec.Struct, frozen=True, kw_only=True, array_like=True):
 
 
 class OpenGap(Record, frozen=True, kw_only=True):
-    """A gap that is not completely read. ``next_offset`` is the next record to read.
+    """A gap that has not been read completely. ``next_offset`` is the offset of the next record.
 
-    ``next_ms`` (Unix ms, UTC) is not later than the time at which that record was written.
+    ``next_ms`` (Unix ms, UTC) is a lower bound of the time at which that record was written.
     """
 
     partition: int

@@ -64,7 +64,7 @@ def missed_pass_id(first_seen_ms: int, camera_id: UUID, track: str) -> UUID:
 
 
 def image_call_id(at_ms: int, call_id: UUID) -> UUID:
-    """Return the ID of the outcome of an image call with response time ``at_ms`` (Unix ms)."""
+    """Return the ID of the outcome of an image call that was answered at ``at_ms`` (Unix ms)."""
     return derived_uuid(at_ms, "image call", str(call_id))
 
 

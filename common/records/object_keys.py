@@ -22,13 +22,13 @@ SNAPSHOT_FOLDER = "snapshots/"
 
 @lru_cache(maxsize=1024)
 def _day_path(day: int) -> str:
-    """Return the path of a day, counted from 1970. Cached, because lists repeat the same days."""
+    """Return the path of a day, given in days since 1970. Cached, because lists repeat days."""
     return datetime.fromtimestamp(day * _DAY_MS / 1000, tz=UTC).strftime("%Y/%m/%d")
 
 
 def _folder(owner_id: UUID, recognition: UUID) -> str:
     if recognition.version != _TIME_ORDERED:
-        raise ValueError(f"not the id of a recognition: {recognition}")
+        raise ValueError(f"not the ID of a recognition: {recognition}")
     day = _day_path(uuid_unix_ms(recognition) // _DAY_MS)
     return f"{RECOGNITION_FOLDER}{owner_id}/{day}/{recognition}"
 

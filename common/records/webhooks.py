@@ -32,8 +32,8 @@ class WebhookConfig(Record, frozen=True, kw_only=True):
 
     The encrypted fields are decrypted by :class:`common.secrets.SecretBox`. ``headers`` is a JSON
     object of strings. ``revision`` increases with each change. Until ``previous_secret_until_ms``,
-    both the previous and the new secret sign. Events from before ``created_ms`` are not sent to
-    this webhook. Times are Unix ms, UTC.
+    events are signed with both the previous and the new secret. Events from before ``created_ms``
+    are not sent to this webhook. Times are Unix ms, UTC.
     """
 
     webhook_id: UUID

@@ -20,5 +20,5 @@ def test_another_key_names_no_camera(key: str) -> None:
 
 
 def test_an_id_without_a_time_gives_no_key() -> None:
-    with pytest.raises(ValueError, match="not the id of a recognition"):
+    with pytest.raises(ValueError, match="not the ID of a recognition"):
         photo_key(UUID(int=6), uuid4())
