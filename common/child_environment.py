@@ -19,7 +19,7 @@ _PROXIES: Final = ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY")
 
 
 def bare_environment(environment: Mapping[str, str], *others: str) -> dict[str, str]:
-    """Return the basic variables and the variables ``others``, where ``*`` matches any suffix."""
+    """Return the basic variables, and those that match one of ``others`` (``*``: any suffix)."""
     wanted = (*_NEEDED_BY_ALL, *others)
     return {
         name: value

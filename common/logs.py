@@ -16,14 +16,14 @@ from opentelemetry.trace import format_span_id, format_trace_id, get_current_spa
 from common.settings import LogFormat, ProcessSettings
 
 SUPPRESSED = "suppressed"
-"""Log record attribute: the number of similar records that were suppressed before the record."""
+"""Log record attribute: the number of similar records that were suppressed before this one."""
 
 _MAX_KINDS = 512
 _VARYING = re.compile(r"0x[0-9a-fA-F]+|\d+")
 
 
 class RepeatLimit(logging.Filter):
-    """Passes one record of a kind per ``seconds``, with the number of records suppressed before.
+    """Passes at most one record of each kind every ``seconds`` seconds. Adds the number suppressed.
 
     A kind consists of a logger, a level, a message before arguments are inserted, and the type and
     origin of the exception. Numbers in the message are ignored, because many libraries insert
@@ -69,8 +69,8 @@ _KEEPALIVE: Final = "keepalive is not responding"
 def _soften(record: logging.LogRecord) -> bool:
     """Downgrade errors after which a library retries forever to warnings. Pass all records.
 
-    If Kafka's clients do not recover, our own packages log an error. The library mode logs an error
-    if a thread had no CPU for three seconds, but a stalled thread ends its process anyway.
+    If Kafka's clients do not recover, our own packages log an error. The ``mode`` library logs an
+    error if a thread had no CPU for three seconds, but a stalled thread ends its process anyway.
     """
     is_client = record.name.partition(".")[0] in _TRY_AGAIN
     if record.levelno == logging.ERROR and (is_client or _KEEPALIVE in str(record.msg)):

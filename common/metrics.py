@@ -187,7 +187,7 @@ def serve_health(
     is_alive: Callable[[], bool] = lambda: True,
     details: Details = dict,
 ) -> HealthServer | None:
-    """Serve the monitoring endpoints on ``port``, or do nothing if the port is 0.
+    """Serve the monitoring endpoints on ``port``. Do nothing and return None if it is 0.
 
     By default, a process that responds is considered alive.
 

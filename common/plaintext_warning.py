@@ -13,9 +13,9 @@ def kafka_servers_in_clear(settings: KafkaSettings) -> list[str]:
 
 
 def mqtt_server_in_clear(host: str, settings: MqttLoginSettings) -> str | None:
-    """Return the MQTT broker as host:port if it is remote and receives an unencrypted password.
+    """Return host:port of the MQTT broker if a password is sent to it unencrypted, otherwise None.
 
-    ``host`` is empty if there is no broker.
+    A broker on this machine does not count. ``host`` is empty if there is no broker.
     """
     if not host or settings.mqtt_tls or is_own_machine(host.lower()):
         return None

@@ -102,7 +102,7 @@ class S3Bucket:
         )
 
     def link(self, key: str, validity: timedelta, content_type: str) -> str:
-        """Return a presigned URL of the object for ``validity``. Makes no request."""
+        """Return a presigned URL of the object that is valid for ``validity``. Makes no request."""
         return self._public.presigned_get_object(
             self._name,
             key,

@@ -39,7 +39,7 @@ def tls_context(ca_file: str, certificate_file: str) -> ssl.SSLContext:
 
 
 def file_of_certificates(file: str) -> str:
-    """Return ``file``, which is empty or the name of a file with PEM certificates.
+    """Return ``file`` if it is empty or names a file with PEM certificates.
 
     Raises:
         ValueError: the file cannot be read, or contains no certificates.

@@ -145,7 +145,7 @@ def open_consumer(
 ) -> KafkaConsumer:
     """Return a connected consumer; ``options`` override :func:`consumer_options`.
 
-    The function raises the same errors as :func:`open_producer`.
+    Raises the same errors as :func:`open_producer`.
     """
     require_reachable(settings)
     return kind(**consumer_options(settings, client) | options)
@@ -154,7 +154,7 @@ def open_consumer(
 def open_admin(settings: KafkaSettings, client: str, **options: Any) -> KafkaAdminClient:
     """Return a connected admin client; ``options`` override :func:`client_options`.
 
-    The function raises the same errors as :func:`open_producer`.
+    Raises the same errors as :func:`open_producer`.
     """
     require_reachable(settings)
     return KafkaAdminClient(**client_options(settings, client) | options)

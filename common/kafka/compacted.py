@@ -21,7 +21,7 @@ log = structlog.get_logger()
 R = TypeVar("R", bound=Record)
 
 _BATCH_RECORDS = 5
-"""Applying a list of a thousand plates takes 40 ms, and the loop must answer health checks."""
+"""Updates per call. One with a thousand plates takes 40 ms, and health checks must not wait."""
 
 Update: TypeAlias = tuple[UUID, R | None]
 """A key and its latest record, or None if the record was deleted."""

@@ -63,7 +63,7 @@ def partition_numbers(settings: KafkaSettings, **options: Any) -> frozenset[int]
 
 
 def topic_state(settings: KafkaSettings) -> TopicState:
-    """Return the state of Kafka. The errors are the same as of :func:`partition_numbers`."""
+    """Return the state of Kafka. Raises the same errors as :func:`partition_numbers`."""
     with closing(open_admin(settings, _CLIENT)) as admin:
         partitions = _partitions(admin, None)
         groups = _groups(admin, settings)

@@ -166,7 +166,7 @@ class _Dialogue:
         try:
             answer = self._ask(SaslHandshakeRequest(mechanism="PLAIN"), SaslHandshakeResponse, 1)
         except OSError:
-            return  # Apache Kafka does not respond like this, but the listener has no login either.
+            return  # Unlike Apache Kafka, some brokers disconnect if no login is required.
         if for_code(answer.error_code) is not IllegalSaslStateError:
             raise MisconfiguredError(
                 f"Kafka at {self._server} requires authentication; set "

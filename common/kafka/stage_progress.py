@@ -24,7 +24,7 @@ from common.settings import KafkaSettings
 _CLIENT: Final = "stage-progress"
 _TIMEOUT_MS: Final = 5_000
 _REQUIRED: Final = ("recognition", "sink", "alerts", "webhooks")
-# A partition's oldest record has at most a few hundred kilobytes. A slower read gives no age.
+# Maximum time for reading one record of each partition (up to a few hundred kilobytes each).
 _LOOK_SECONDS: Final = 1.0
 _POLL_MS: Final = 100
 
@@ -118,7 +118,7 @@ def _by_partition(
 
 
 def _oldest_ms(consumer: KafkaConsumer, nexts: Mapping[TopicPartition, int]) -> int | None:
-    """Return when the oldest record at some positions was published, or None if reading is slow."""
+    """Return the oldest timestamp (Unix ms) of the records at ``nexts``, or None if unknown."""
     consumer.assign(list(nexts))
     for tp, offset in nexts.items():
         consumer.seek(tp, offset)

@@ -32,7 +32,7 @@ _STOP_SECONDS = 5.0
 
 
 class TopicTailer(ABC):
-    """Reads a topic, across restarts of Kafka. :meth:`seek` sets each connection's start.
+    """Reads a topic, across restarts of Kafka. On each connection, :meth:`seek` sets the position.
 
     ``seek``, ``handle_records`` and ``on_caught_up`` are called in the thread.
     """
@@ -59,7 +59,7 @@ class TopicTailer(ABC):
 
     @abstractmethod
     def on_caught_up(self) -> None:
-        """Handle the moment at which all records that existed at the connection are read."""
+        """Called when all records that existed at the time of the connection have been handled."""
 
     def start(self) -> None:
         """Start the thread."""
@@ -72,14 +72,14 @@ class TopicTailer(ABC):
         self._thread.join(timeout=_STOP_SECONDS)
 
     async def wait_until_caught_up(self) -> None:
-        """Return once all records that existed at the start are read."""
+        """Wait until all records that existed at the start have been handled."""
         await self._caught_up.wait()
 
     async def ping(self) -> None:
         """Check that the topic is being followed.
 
         Raises:
-            TransientError: Kafka is not responding, or not all existing records are read yet.
+            TransientError: Kafka is not responding, or some existing records have not been read.
         """
         silent = time.monotonic() - self._alive_at > _SILENT_SECONDS
         if silent or not self._caught_up.is_set():

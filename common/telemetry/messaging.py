@@ -75,7 +75,10 @@ def message_trace(message: IncomingMessage) -> TraceContext | None:
 
 
 def send_span(topic: str, parent: TraceContext | None) -> Span | None:
-    """Start the span of a message, if it has a trace. End the span once Kafka has the message."""
+    """Start the span of sending a message, or return None if ``parent`` is None.
+
+    The caller must end the span once Kafka has acknowledged the message.
+    """
     if parent is None:
         return None
     return start_span(f"send {topic}", SpanKind.PRODUCER, parent, about_topic("send", topic))
@@ -102,9 +105,8 @@ def processing_all(
 ) -> AbstractContextManager[None]:
     """Return a context manager for processing messages, each given with its subject's ID.
 
-    Each message has a span in its own trace. Within it, :func:`trace_about` returns the trace to
-    continue by that ID. Work for all messages is in the first trace, with links to all other traces
-    (:func:`other_traces`).
+    Each message has a span in its own trace. In the block, :func:`trace_about` returns the trace of
+    a subject. Work for all messages is in the first trace, with links to the other traces.
     """
     if not is_tracing():
         return nullcontext()
@@ -142,7 +144,7 @@ def _processing_all(
 
 
 def trace_about(subject: UUID | None) -> TraceContext | None:
-    """Return the trace of the message about an ID. Call this within :func:`processing_all`."""
+    """Return the trace of the message about a subject within :func:`processing_all`, or None."""
     return None if subject is None else _batch.get().about.get(subject)
 
 

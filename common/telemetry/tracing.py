@@ -122,7 +122,7 @@ def begin_trace(
     """Start a trace, or return None if it is not sampled. The caller ends the returned span.
 
     ``start_ms`` (Unix ms, UTC) is the trace's start, by default now. ``given`` is a client's
-    ``traceparent``. A sampled one is continued, for at most ten requests per second.
+    ``traceparent``. If the client's trace is sampled, it is continued (at most ten per second).
     """
     tracing = _tracing
     if tracing is None:

@@ -17,7 +17,7 @@ _SIGNATURES: Final = (
 )
 _TS_SYNC: Final = 0x47
 _TS_PACKETS: Final = ((0, 188, 376), (4, 196, 388))
-"""Offsets of the first three packets' sync byte in an MPEG transport stream, plain and M2TS."""
+"""Offsets of the first three packets' sync bytes in an MPEG transport stream, plain and M2TS."""
 
 
 def video_file(path: str, folder: Path | None) -> Path:

@@ -173,7 +173,7 @@ def check_address(address: IpAddress, rules: StreamUrlRules) -> None:
 
 
 def literal_address(host: str) -> IpAddress | None:
-    """Return the IP address in ``host``, which may be 127.1, 0x7f000001 or end with a dot."""
+    """Return the IP address in ``host`` (127.1 and 0x7f000001 are allowed), or None for a name."""
     host = host.removesuffix(".")
     with suppress(ValueError):
         return ip_address(host.partition("%")[0])
@@ -195,13 +195,13 @@ def restore_password(text: str, stored: str) -> str:
     """Return ``text`` with each ``MASK`` in it replaced by the password from the ``stored`` URL.
 
     A client can therefore send back a masked URL from a response. The password is never sent to
-    another place: scheme, host, port and user must be unchanged, and each mask must be at its
+    another server: scheme, host, port and user must be unchanged, and each mask must be at its
     original position, in the user part or in the only parameter with that name. The path and other
     parameters can change.
 
     Raises:
         InvalidInputError: ``stored`` has no password at the position of a mask, or the password
-            would be sent to another place (code ``stream_url_mask``).
+            would be sent to another server (code ``stream_url_mask``).
     """
     if MASK not in text:
         return text

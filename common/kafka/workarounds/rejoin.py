@@ -8,7 +8,7 @@ from kafka.structs import MemberState
 
 
 class RejoinPatch:
-    """Joins a group for its coordinator, and completes every join that has started.
+    """Replaces a coordinator's join method. Every join that has started is completed.
 
     In kafka-python 3.0.12, a join continues between two polls, with heartbeats disabled, but the
     result is only checked during a poll, and only if there still is a reason to join.
@@ -17,9 +17,9 @@ class RejoinPatch:
       worker that starts alone, the reason disappears with the assignment. If the response took
       longer than the poll, the worker silently lost its membership: without heartbeats, other
       workers got its cameras, but it still captured them. So the reason is retained.
-    - If the join finished between two polls, the coordinator joined once more, which restarts the
-      rebalance of the whole group at the pace of its heartbeats (observed on an idle machine: 3 of
-      24 workers got their cameras one to three heartbeats later). So the result is retained.
+    - If the join finished between two polls, the coordinator joined once more. The whole group then
+      rebalanced again, at the pace of its heartbeats (observed on an idle machine: 3 of 24 workers
+      got their cameras one to three heartbeats later). So the result is retained.
     """
 
     def __init__(
