@@ -69,15 +69,13 @@ class HourlyLimits:
                 sentence = f"The {what} has reached its limit of {limit} {messages} per hour."
                 return Denial(sentence, is_final=True)
             if self._in_flight[name] >= remaining:
-                sentence = (
-                    f"The {what} may have reached its limit of {messages}; others are being sent."
-                )
+                sentence = f"The {what} may reach its hourly limit with the {messages} being sent."
                 return Denial(sentence, is_final=False)
         return None
 
     @contextmanager
     def sending(self, owner: str, address: str) -> Iterator[AllowedMessage]:
-        """Count a message as in flight."""
+        """Count a message as in flight during the block."""
         names, held_back = _names(owner, address), self._held_back.get(address, 0)
         warning = self._warning(names, held_back)
 
@@ -98,10 +96,10 @@ class HourlyLimits:
     def _warning(self, names: tuple[_Name, ...], held_back: int) -> str | None:
         parts = []
         if held_back:
-            were = "was" if held_back == 1 else "were"
-            parts.append(f"{held_back} {were} not sent since the last message: hourly limit.")
+            were = "message was" if held_back == 1 else "messages were"
+            parts.append(f"{held_back} {were} not sent because of the hourly limit.")
         if any(self._remaining(name) - self._in_flight[name] <= 1 for name in names):
-            parts.append("The hourly limit is reached. No more messages follow in this hour.")
+            parts.append("The hourly limit is reached. Further messages will not be sent.")
         return " ".join(parts) or None
 
     def _remaining(self, name: _Name) -> float:

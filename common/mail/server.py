@@ -20,7 +20,7 @@ _PERMANENT = 500
 _LOGIN_CODES = frozenset({530, 534, 535, 538})
 
 PER_OWNER_PER_HOUR = 500
-"""Maximum emails of an account per hour and process, to protect the mail provider's quota."""
+"""Maximum number of emails per account, hour and process, to protect the mail provider's quota."""
 
 
 class MailOutcome(StrEnum):
@@ -70,7 +70,7 @@ class MailServer:
     async def send(
         self, owner: str, address: str, make: Callable[[str | None], Awaitable[EmailMessage]]
     ) -> MailResult:
-        """Send the message returned by ``make`` once, for an account. Server errors never raise.
+        """Try once to send the message that ``make`` returns. SMTP errors are returned, not raised.
 
         ``make`` gets a notice about the limits to include, or None. ``make`` is not called if a
         limit is exceeded.

@@ -25,11 +25,11 @@ def test_the_last_one_says_so_and_the_next_one_what_was_held_back() -> None:
     clock = Clock()
     limits = _limits(clock)
     assert _send(limits) is None
-    assert _send(limits) == "The hourly limit is reached. No more messages follow in this hour."
+    assert _send(limits) == "The hourly limit is reached. Further messages will not be sent."
     for _ in range(3):
         assert _send(limits) == "denied: The address has reached its limit of 2 messages per hour."
     clock.seconds += 3600
-    told = "3 were not sent since the last message: hourly limit."
+    told = "3 messages were not sent because of the hourly limit."
     # A message that no server accepted reported nothing.
     assert _send(limits, taken=False) == told
     assert _send(limits) == told
@@ -43,7 +43,7 @@ def test_emails_over_the_accounts_limit_are_reported_to_each_address() -> None:
     sentence = "denied: The account has reached its limit of 1 messages per hour."
     assert [_send(limits, "one"), _send(limits, "two")] == [sentence] * 2
     clock.seconds += 3600
-    assert (_send(limits, "two") or "").startswith("1 was not sent since the last message")
+    assert (_send(limits, "two") or "").startswith("1 message was not sent because of")
 
 
 def test_what_is_under_way_may_use_up_the_hour() -> None:
