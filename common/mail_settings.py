@@ -42,7 +42,7 @@ class EmailSettings(Fragment):
         60,
         ge=0,
         description="Maximum number of emails per address, and of notifications (push, chat, SMS) "
-        "per Apprise URL, within an hour. Further alerts are recorded as not sent. 0: unlimited.",
+        "per Apprise URL, within an hour. Further messages are recorded as not sent. 0: unlimited.",
     )
     public_url: str = Field(
         "http://127.0.0.1:8000",

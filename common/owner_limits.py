@@ -17,7 +17,7 @@ NEAR_RATIO: Final = 0.8
 """Fraction of a limit above which an account appears in the metrics."""
 
 ALERT_DESTINATIONS: Final = 100
-"""Limit on an account's alert deliveries per recognition, per worker of the webhooks stage."""
+"""Maximum number of an account's alert deliveries per recognition and webhooks worker."""
 
 _NEAR_SECONDS = 600.0
 _NEAR_OWNERS = 200
@@ -29,13 +29,13 @@ class DeliveryLimitSettings(Fragment):
     deliveries_per_minute_per_owner: int = Field(
         3000,
         ge=1,
-        description="Maximum number of deliveries per account for the events of one minute, per "
-        "webhooks worker. The rest are recorded as not sent.",
+        description="Maximum number of deliveries per account for events that occur within one "
+        "minute, per webhooks worker. The rest are recorded as not sent.",
     )
 
 
 class LimitUsageGauge(Collector):
-    """Reports accounts close to a limit for ten minutes, with the used fraction of the limit."""
+    """Reports accounts close to a limit, with the fraction used. Each expires after ten minutes."""
 
     def __init__(self, name: str, clock: Callable[[], float] = time.monotonic) -> None:
         """``name`` is the name of the gauge. ``clock`` is monotonic, in seconds."""

@@ -304,7 +304,7 @@ class WebhookAddressSettings(Fragment):
 
     webhook_allowed_networks: NetworkList = Field(
         (),
-        description="Comma-separated CIDR ranges of private networks to which webhooks may be "
+        description="Comma-separated CIDR ranges of private networks to which webhooks can be "
         "sent, for example 10.0.0.0/8.",
     )
 

@@ -40,8 +40,8 @@ class IngestSettings(
 
     ingest_motion_gate: MotionGateMode = Field(
         MotionGateMode.DECODING,
-        description="What stops while nothing moves: `off` (nothing), `frames` (sending frames) "
-        "or `decoding` (also decoding, except for key frames of live streams).",
+        description="Processing that stops while nothing moves: `off` (none), `frames` (sending "
+        "frames) or `decoding` (also decoding, except for key frames of live streams).",
     )
     ingest_max_frame_width_px: int = Field(
         0,

@@ -24,7 +24,7 @@ class CameraAddressSettings(Fragment):
     )
     camera_files_folder: Path | None = Field(
         None,
-        description="Folder with video files that cameras may play in a loop through file:/// "
+        description="Folder with video files that cameras can play in a loop through file:/// "
         "URLs. Empty: not allowed.",
     )
     camera_ca_file: Annotated[str, AfterValidator(file_of_certificates)] = Field(
