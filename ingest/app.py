@@ -50,7 +50,7 @@ _MAINTENANCE_SECONDS: Final = 0.2
 _STALLED_SECONDS: Final = 60.0
 
 WORKER = f"{socket.gethostname()}-{os.getpid()}"
-"""Name of this worker in camera status."""
+"""Name of this worker in camera statuses."""
 JPEG_QUALITY = 80
 CAMERAS_PER_PROCESS = 8
 """Cameras per capture process. A stream that crashes the process briefly interrupts all of its
@@ -82,7 +82,7 @@ class IngestWorker:
             MisconfiguredError: the secret key is invalid, the metrics port is in use, or Kafka
                 denies access.
             TransientError: no broker responds.
-            kafka.errors.KafkaError: no broker responds.
+            kafka.errors.KafkaError: a broker accepted the connection, but did not respond in time.
         """
         self._stop = threading.Event()
         self._metrics = IngestMetrics()
@@ -113,7 +113,7 @@ class IngestWorker:
         )
 
     def is_alive(self) -> bool:
-        """Return whether both loops are running."""
+        """Return whether both loops have run within the last minute."""
         oldest = min(self._follower.polled_seconds, self._maintained_seconds)
         return now().seconds - oldest < _STALLED_SECONDS
 
@@ -154,7 +154,7 @@ class IngestWorker:
                 log.exception("maintenance_failed")
             self._maintained_seconds = now().seconds
             self._end_if_set_back()
-            # Count iterations and not seconds, because a worker is not stalled after a suspend.
+            # Count iterations and not seconds, so that a suspend is not mistaken for a stall.
             turns = turns + 1 if polled_seconds == self._follower.polled_seconds else 0
             polled_seconds = self._follower.polled_seconds
             if turns * _MAINTENANCE_SECONDS > _STALLED_SECONDS:
@@ -166,7 +166,7 @@ class IngestWorker:
             now.ahead_seconds, self._maintained_seconds - self._started_seconds
         ):
             return
-        # A new process starts with the correct time. The clock would need ten days per day of lead.
+        # A new process starts with the correct time. Slowing down takes ten days per day of lead.
         log.error("clock_moved_back", ahead_seconds=round(now.ahead_seconds, 1))
         self.exit_status = EXIT_TEMPORARY_FAILURE
         last_resort = threading.Timer(_STOP_TIMEOUT_SECONDS, os._exit, (EXIT_TEMPORARY_FAILURE,))
@@ -230,7 +230,7 @@ def capture_settings(settings: IngestSettings) -> Configure:
 
 
 def _start(settings: IngestSettings) -> IngestWorker:
-    """Return a worker, or exit the process even if kafka-python's threads never end."""
+    """Return a worker, or exit the process without waiting for kafka-python's threads."""
     try:
         return IngestWorker(settings)
     except MisconfiguredError as error:

@@ -79,7 +79,7 @@ class CameraSession:
         return self._tracker.state
 
     def view(self, now: Instant) -> ReportedCamera:
-        """Return the camera's current state."""
+        """Return the camera's state and the time since its last frame."""
         with self._lock:
             tracker = self._tracker
             return ReportedCamera(self.camera_id, tracker.state, tracker.silent_seconds(now))
@@ -123,7 +123,7 @@ class CameraSession:
         return stopped
 
     def end(self) -> Capture | None:
-        """Stop a deleted camera, like :meth:`stop`, but no other worker continues the camera."""
+        """Stop a deleted camera and end its passes. Return the stopped capture, if there is one."""
         with self._lock:
             stopped = self._stop_capture()
         self._pipeline.end(deleted=True)

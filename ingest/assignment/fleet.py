@@ -171,7 +171,7 @@ class Fleet:
             self._retire(camera.end())
             self._snapshots.remove(camera.owner_id, camera_id)
             log.info("camera_deleted", camera_id=str(camera_id))
-        # This is also needed if the camera was deleted while no worker was running.
+        # If no worker was running when the camera was deleted, its status still exists.
         self._statuses.delete_status(camera_id)
 
     def _publish_if_held(self, camera: CameraSession, now: Instant) -> None:

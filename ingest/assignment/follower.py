@@ -52,8 +52,8 @@ class AssignmentFollower:
 
         Raises:
             MisconfiguredError: Kafka denies access.
-            TransientError: no broker responds. kafka.errors.KafkaError: a broker did not respond
-                within the client's timeout.
+            TransientError: no broker responds.
+            kafka.errors.KafkaError: a broker accepted the connection, but did not respond in time.
         """
         self._fleet = fleet
         self._metrics = metrics
@@ -179,7 +179,7 @@ class _Listener(ConsumerRebalanceListener):  # type: ignore[misc] # kafka-python
         log.info("partitions_assigned", partitions=sorted(p.partition for p in assigned))
 
     def on_partitions_revoked(self, revoked: set[TopicPartition]) -> None:
-        # Another worker may start these cameras once this returns, so our loop would be too late.
+        # Another worker may start these cameras once this method returns, before our next loop.
         for partition in revoked:
             self._fleet.release(partition.partition)
             self._assigned.put((partition.partition, False))

@@ -25,8 +25,8 @@ from ingest.clocks import Clock, Instant, MonotonicWallClock
 from ingest.errors import CaptureError, CaptureErrorCode
 
 MAX_ALLOCATION_BYTES: Final = 128 * 1024 * 1024
-"""The largest allowed frame takes 121 MB as BGR. Headers can claim any size: a 100 kB MP4 with a
-table of 20 million frames took 700 MiB, and an RTSP response took as much as its body length."""
+"""Enough for the largest allowed frame as BGR (121 MB). Without a limit, a 100 kB MP4 whose header
+claims 20 million frames took 700 MiB, and an RTSP response took as much as its body length."""
 
 
 def configure_ffmpeg() -> None:
@@ -45,7 +45,7 @@ def configure_ffmpeg() -> None:
 configure_ffmpeg()
 
 DECODER_OPTIONS: Final = {"max_pixels": str(MAX_PIXELS + MAX_PIXELS // 40)}
-"""Coded sizes are rounded up to whole blocks, and the visible size is checked separately."""
+"""The margin allows for coded sizes in whole blocks. The visible size is checked separately."""
 
 _OVER_MAX_PIXELS: Final = "exceeds specified max pixel count"
 
@@ -159,7 +159,7 @@ class CameraStream:
             self._await_frame()
 
     def frames(self) -> Iterator[StreamFrame]:
-        """Yield every decoded frame until the stream ends, except already played frames.
+        """Yield all decoded frames until the stream ends, except frames that were already played.
 
         Raises:
             CaptureError: the connection failed, timed out or delivered nothing new, the stream
@@ -173,7 +173,7 @@ class CameraStream:
             # Demux all streams, so that the deadline also applies to the data of other streams.
             for packet in self._container.demux():
                 self._deadline.check()
-                # Compare streams and not indexes: at the end, each has a packet with index 0.
+                # Compare streams, not indexes: every stream's final packet has index 0.
                 if packet.stream is not self._video:
                     continue
                 self.at_keyframe = bool(packet.is_keyframe)
@@ -225,7 +225,7 @@ class CameraStream:
         return self._is_still and self._effort is DecodeEffort.ALL and self._sizes.can_reduce()
 
     def _at_key_frame(self, packet: "av.Packet[Any]", arrival: Instant) -> Iterator[StreamFrame]:
-        """Decode only a key frame. Without motion, hold packets back until the next key frame."""
+        """Yield a key frame, decoded alone. Without motion, hold back this and later packets."""
         if self._held is None:
             for frame in self._drained():
                 yield self._as_frame(frame, arrival)
@@ -264,7 +264,7 @@ class CameraStream:
             yield self._as_frame(frame, arrival)
 
     def _decode_alone(self, packet: "av.Packet[Any]") -> list[av.VideoFrame]:
-        """Decode a packet alone, so that the decoder buffers nothing for later packets."""
+        """Return the frames of a packet that is decoded alone, so that the decoder buffers none."""
         self._video.codec_context.flush_buffers()
         return self._decode(packet) or self._drained()
 

@@ -130,7 +130,7 @@ class ConnectionDeadline:
             self._end(CaptureErrorCode.TOO_MUCH)
 
     def reset_bytes(self) -> None:
-        """Reset the count, because the bytes so far do not belong to the awaited frame."""
+        """Reset the count, because the received bytes do not belong to the awaited frame."""
         self._bytes = 0
 
     def _end(self, code: CaptureErrorCode) -> NoReturn:

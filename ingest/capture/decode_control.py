@@ -8,8 +8,8 @@ _FAR_BEHIND_MS: Final = 1_500
 _CAUGHT_UP_MS: Final = 300
 
 _TOLERANCE_SECONDS: Final = 1.0
-"""Network backlogs of a few seconds are decoded in less time (4 ms per frame at 1080p). Only a
-machine that is too slow lags for longer."""
+"""Time for which a long lag is tolerated. A few seconds of network backlog are decoded in less time
+(4 ms per frame at 1080p). Only a machine that is too slow lags for longer."""
 
 
 _BACKLOG_SECONDS: Final = 20.0

@@ -69,7 +69,7 @@ class FrameSampler:
     def process_key_frame(self, frame: DecodedFrame, captured_ms: int, arrival: Instant) -> None:
         """Process a key frame of a stream whose other frames are held back.
 
-        If something moves (:attr:`is_still` is False), the held-back frames and this frame follow.
+        If something moves (:attr:`is_still` is False), :meth:`process` gets the frame again later.
         """
         self._decoded += 1
         try:

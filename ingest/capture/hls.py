@@ -27,7 +27,7 @@ _OTHERS: Final = ("#EXT-X-MAP:", "#EXT-X-KEY:")
 _URI: Final = re.compile(r'URI="([^"]*)"')
 
 _REMEMBERED_SEGMENTS: Final = 32
-"""More than one segment, because FFmpeg opens the last segment of each rendition."""
+"""Segments remembered per connection. FFmpeg opens the last segment of each rendition."""
 
 
 class ReadableBody(Protocol):
@@ -188,10 +188,10 @@ _FIRST_LINE: Final = b"#EXTM3U"
 """First line of all files that FFmpeg treats as playlists (RFC 8216, section 4.3.1.1)."""
 
 _MAX_BYTES: Final = 2 * 1024 * 1024
-"""Six hours of 2 s segments with 180-byte names. FFmpeg needs 13 times the playlist's size."""
+"""Maximum playlist size: six hours of 2 s segments, 180-byte names. FFmpeg needs 13 times this."""
 
 _MAX_RENDITIONS: Final = 64
-"""Limit of playlists, because FFmpeg reads all renditions, and stores 11 kB for each."""
+"""Maximum number of renditions per connection. FFmpeg reads all, and stores 11 kB for each."""
 
 _READ_BYTES: Final = 65_536
 
@@ -256,7 +256,7 @@ class PrefixedBody:
 
 
 def _read(body: HttpBody, minimum_bytes: int) -> bytes:
-    """Return at least ``minimum_bytes``, or all bytes of a shorter body."""
+    """Return the first ``minimum_bytes`` bytes, or all bytes of a shorter body."""
     parts: list[bytes] = []
     missing = minimum_bytes
     while missing > 0 and (part := body.read(min(_READ_BYTES, missing))):

@@ -81,7 +81,7 @@ def open_stream(
     now: Clock | None = None,
     device: VideoDevice | None = None,
 ) -> CameraStream:
-    """Connect to a camera before the deadline.
+    """Open a camera's stream within the time limit, and return the stream.
 
     ``played`` contains the segments of earlier connections; this connection updates it. ``now`` is
     the clock for arriving packets. If ``device`` cannot decode the stream, the CPU does.
@@ -115,7 +115,7 @@ class _Opening:
     device: VideoDevice | None
 
     def open(self) -> OpenedStream:
-        """Open the stream according to the URL's scheme."""
+        """Return the open stream. The URL's scheme determines how it is opened."""
         match self.url.scheme:
             case StreamScheme.RTSP | StreamScheme.RTSPS:
                 return self._open_rtsp()
@@ -157,7 +157,7 @@ class _Opening:
         raise CaptureError(CaptureErrorCode.NO_STREAM)
 
     def _connect(self, url: StreamUrl) -> socket.socket:
-        """Connect to a camera at a checked IP address, over TLS for rtsps.
+        """Return a connection to a camera at a checked IP address, over TLS for rtsps.
 
         Raises:
             CaptureError: the IP address is forbidden, or the certificate cannot be verified.

@@ -64,7 +64,7 @@ CaptureEvent = StreamOpened | CapturedFrame
 class _ReaderContext:
     """State that a reader shares with its connections.
 
-    Any thread can set ``stop`` and ``deadline``. Only the reader's thread uses the other fields.
+    Any thread can set ``stop`` and stop ``deadline``. Other fields belong to the reader's thread.
     """
 
     name: str
@@ -157,7 +157,7 @@ class CameraConnection:
     """One connection, or all repetitions of a file. Only for the reader's thread.
 
     The connection is a context manager. Iterate over it for the connection's events. An error in
-    the connection or in the body of the ``with`` is not raised, but stored as :attr:`error_code`.
+    the connection or in the ``with`` block is not raised, but stored as :attr:`error_code`.
     """
 
     def __init__(self, context: _ReaderContext) -> None:

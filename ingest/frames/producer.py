@@ -130,8 +130,8 @@ class FrameProducer:
 
         Raises:
             MisconfiguredError: Kafka denies access.
-            TransientError: no broker responds. kafka.errors.KafkaError: a broker did not respond
-                within the client's timeout.
+            TransientError: no broker responds.
+            kafka.errors.KafkaError: a broker accepted the connection, but did not respond in time.
         """
         self._max_message_bytes = settings.kafka_max_message_bytes
         self._frames_bytes = BUFFER_BYTES

@@ -37,7 +37,7 @@ class SnapshotUploader:
 
     While S3 is slow or unavailable, the API's snapshots become outdated. Nothing else is affected.
     Operations on a camera's snapshot are serialised. Otherwise, a slow upload could restore a
-    snapshot that was deleted in the meantime.
+    snapshot that was deleted during the upload.
     """
 
     def __init__(self, settings: S3Settings, metrics: IngestMetrics) -> None:

@@ -30,7 +30,7 @@ log = structlog.get_logger(__name__)
 _TURN_SECONDS: Final = 1.0
 _MAX_SILENT_CHECKS: Final = 30
 """Number of checks without a report after which a process has hung. Checks are counted and not
-seconds, because no process has hung after a suspend of the machine."""
+seconds, so that a suspended machine is not mistaken for a hung process."""
 
 _IDLE_SECONDS: Final = 20.0
 _START_RETRY_SECONDS: Final = 1.0
@@ -151,7 +151,7 @@ class CapturePool:
         sample_fps: float,
         on_report: ReportHandler,
     ) -> Capture:
-        """Create a capture without starting it. Any thread can call this."""
+        """Return a new capture, which is not started yet. Any thread can call this."""
         return Capture(next(self._numbers), name, url, sample_fps, on_report, self)
 
     def put(self, task: Callable[[], object]) -> None:

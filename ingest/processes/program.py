@@ -52,7 +52,7 @@ _FILES_PER_DEVICE: Final = 32
 """Number of files that a driver opens for each decoded stream."""
 _ALIVE_SECONDS: Final = 1.0
 _MAX_WAITING_FRAMES: Final = 16
-"""Maximum number of a camera's frames that wait for the worker, for a second or two."""
+"""Maximum number of a camera's frames that wait for the worker: a second or two of video."""
 
 
 class ReportSender:
