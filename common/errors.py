@@ -50,4 +50,4 @@ EXIT_TEMPORARY_FAILURE: Final = 75
 """A restart may succeed. No unfinished work was acknowledged (EX_TEMPFAIL)."""
 
 EXIT_MISCONFIGURED: Final = 78
-"""Invalid settings or files of the server administrator (EX_CONFIG)."""
+"""The settings or the server administrator's files are invalid (EX_CONFIG)."""

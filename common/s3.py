@@ -203,7 +203,7 @@ class S3Bucket:
             self._client.remove_object(self._name, key)
 
     def remove_many(self, keys: Sequence[str]) -> list[RefusedRemoval]:
-        """Remove at most a thousand objects in one call, and return those that S3 rejects.
+        """Remove at most a thousand objects in one call. Return those that S3 did not remove.
 
         Missing objects are ignored."""
         wanted = [DeleteObject(key) for key in keys]

@@ -62,7 +62,7 @@ class CandidateOutcome(StrEnum):
     CONFIRMED = "confirmed"
     CORRECTED = "corrected"
     WITHDRAWN = "withdrawn"
-    """How an early trigger was resolved (:class:`~common.records.alerts.TriggerPhase`)."""
+    """The resolutions of an early trigger, as in :class:`~common.records.alerts.TriggerPhase`."""
     RESOLVED = "resolved"
     """Nothing is published, because the pass was already resolved or triggered nothing."""
 

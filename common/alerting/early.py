@@ -16,7 +16,7 @@ from common.records.codec import Record
 
 
 class PassAction(StrEnum):
-    """What to do with a candidate of a pass."""
+    """The action for a candidate of a pass."""
 
     APPLY_COOLDOWN = "apply_cooldown"
     """The cooldown decides, as for alerts without early triggers."""

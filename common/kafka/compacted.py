@@ -123,7 +123,7 @@ class CompactedTopicReader(TopicTailer, Generic[R]):
         consumer.seek_to_beginning(*partitions)
 
     def handle_records(self, records: Sequence[ConsumerRecord]) -> None:
-        """Add records, which are reported once the topic is read. Skip unreadable records."""
+        """Add readable records. They are reported at the end of the read or, later, immediately."""
         self._report(self._keys.add(found for found in map(self._found, records) if found))
 
     def on_caught_up(self) -> None:

@@ -58,7 +58,7 @@ def character_bits(text: str) -> int:
 def _pair_positions(
     length: int, longer_by: int, moves: int, edits: int
 ) -> tuple[_PairPosition, ...]:
-    """Return the positions of a text's pairs in a text that is ``longer_by`` characters longer.
+    """Return the positions of a text's pairs in another text, which is ``longer_by`` longer.
 
     Edits shift the pieces by at most ``moves`` characters in total.
     """

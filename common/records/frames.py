@@ -123,7 +123,7 @@ class OpenGap(Record, frozen=True, kw_only=True):
 
 MAX_PIXELS: Final = 40_000_000
 MAX_SIDE_PX: Final = 10_000
-"""The maximum is twice the pixels of the largest cameras. Decoding such an image takes 120 MB."""
+"""An image may have twice the pixels of the largest cameras. Decoding it takes 120 MB."""
 
 
 def is_too_large(width_px: int, height_px: int) -> bool:

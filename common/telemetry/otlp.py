@@ -60,7 +60,7 @@ class _Exporter(OTLPSpanExporter):
         self._is_away = False
 
     def export(self, spans: Sequence[ReadableSpan]) -> SpanExportResult:
-        """Send spans. Spans that cannot be sent are lost. Never raises."""
+        """Send spans and return the result. Never raises. Spans that cannot be sent are lost."""
         try:
             result = super().export(spans)
         # This is the outermost level of the thread, which would only print the exception.

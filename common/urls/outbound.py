@@ -27,8 +27,8 @@ METADATA_NAMES: Final = frozenset(
 """
 
 FORBIDDEN_CHARACTERS: Final = re.compile(r"[\x00-\x20\x7f-\xa0\\\u2028\u2029]")
-"""Spaces, control characters and the backslash. Parsers disagree on the end of a URL that contains
-such a character."""
+"""Spaces, control characters and the backslash. Parsers disagree on where a URL with
+such a character ends."""
 
 MAX_OUTBOUND_URL_LENGTH: Final = 2048
 
