@@ -16,7 +16,7 @@ from ingest.clocks import Instant
 
 _GREY_HEIGHT_PX: Final = 100
 _GREY_MAX_WIDTH_PX: Final = 1_000
-"""Limit for very wide frames. 4096 x 1 px took 809 MiB when only the height was limited."""
+"""Maximum width of a grey image. A 4096 x 1 px frame took 809 MiB with only the height limited."""
 
 _STRIDED_HEIGHT_PX: Final = 270
 """Height to which frames are subsampled before averaging (0.35 ms at 1080p, instead of 4 ms)."""

@@ -23,7 +23,7 @@ _DOWNLOADED_FORMATS: Final = frozenset({"nv12", "p010le", "p012le", "p016le", "n
 
 @dataclass(frozen=True)
 class VideoDevice:
-    """A device: FFmpeg's name of the kind, and the device's name (empty: the first device)."""
+    """A video device: FFmpeg's name of its kind, and its own name (empty: the first device)."""
 
     kind: str
     name: str = ""

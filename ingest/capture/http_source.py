@@ -187,7 +187,7 @@ class _CheckedConnection(http.client.HTTPConnection):
         self._rules = rules
         self._deadline = deadline
         self._timeout_seconds: float = options["timeout"]
-        # Check below http.client, which reads headers, chunk lengths and trailers unchecked.
+        # Check the deadline here: http.client reads headers, chunk lengths and trailers unchecked.
         self.response_class = self._respond  # type: ignore[assignment]
 
     def connect(self) -> None:
@@ -278,7 +278,7 @@ class _RedirectHandler(urllib.request.HTTPRedirectHandler):
 def tls_context(ca_file: str) -> ssl.SSLContext:
     """Return a TLS context, which verifies certificates only if there is a CA file.
 
-    Most cameras have self-signed certificates. Both rtsps and https cameras use it.
+    Used for rtsps and https cameras, most of which have self-signed certificates.
     """
     if ca_file:
         return ssl.create_default_context(cafile=ca_file)

@@ -205,7 +205,7 @@ Report = Running | Connected | Sampled | StatusReport | Dropped | Disconnected |
 
 LENGTH_BYTES: Final = 4
 MAX_REPORT_BYTES: Final = 64 * 1024 * 1024
-"""Twice the size of the largest frame (40 megapixels) as a JPEG of the best quality."""
+"""Maximum report size: twice the largest frame (40 megapixels) as a JPEG of the best quality."""
 
 
 def _as_text(value: object) -> object:
