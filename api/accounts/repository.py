@@ -65,7 +65,7 @@ def insert_owner(session: Session, email: str, password_hash: str, timezone: str
 
 
 def find_owner(session: Session, email: str) -> OwnerAccount | None:
-    """Return the account with an email address (lower case)."""
+    """Return the account with an email address (lower case), or None if there is none."""
     found = session.execute(_OWNERS.where(Owner.email == email)).one_or_none()
     return None if found is None else _owner(*found)
 
@@ -146,7 +146,7 @@ def list_people_by_email(session: Session, email: str) -> list[Person]:
 
 
 def find_proven(session: Session, email: str) -> Person | None:
-    """Return the person who has proven an email address (lower case)."""
+    """Return the person who has proven an email address (lower case), or None."""
     found = select(Person).where(Person.email == email, Person.email_proven)
     return session.scalar(found.execution_options(populate_existing=True))
 
@@ -170,9 +170,10 @@ def prove_email(session: Session, person: Person) -> bool:
 
 
 def password_like(session: Session, email: str) -> str:
-    """Return the hash of the oldest password set for an email address (lower case) in any account.
+    """Return the password hash of the oldest person with an email address (lower case).
 
-    Return an empty string if no password is set. New hashes use the cost and salt of this hash.
+    Ignore people without a password. Return an empty string if no person has a password. New hashes
+    for the address use the same cost and salt.
     """
     found = (
         select(Person.password_hash)

@@ -125,9 +125,9 @@ def create_key(
     expires_at: datetime | None = None,
     ancestors: tuple[UUID, ...] = (),
 ) -> NewKey:
-    """Create an API key. The plain key that is returned is not stored.
+    """Create an API key. Only a hash of the returned plain key is stored.
 
-    ``ancestors`` are the keys from which the key is created, starting with the direct parent.
+    ``ancestors`` are the IDs of the keys from which this key descends, direct parent first.
 
     Raises:
         InvalidInputError: the name is empty or too long.

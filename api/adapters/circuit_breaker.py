@@ -35,7 +35,10 @@ class CircuitBreaker:
         slow_seconds: float = _SLOW_SECONDS,
         health_check_seconds: float = _HEALTH_CHECK_SECONDS,
     ) -> None:
-        """A call of ``slow_seconds`` starts a health check of at most ``health_check_seconds``."""
+        """A call that takes longer than ``slow_seconds`` triggers health checks.
+
+        Each health check is limited to ``health_check_seconds``.
+        """
         self._dependency = dependency
         self._health_check = health_check
         self._slow_seconds = slow_seconds
@@ -48,10 +51,10 @@ class CircuitBreaker:
 
     @asynccontextmanager
     async def call(self, timeout_seconds: float) -> AsyncIterator[None]:
-        """Wait for the call in the block for at most ``timeout_seconds``.
+        """Limit the call in the block to ``timeout_seconds``.
 
         Raises:
-            DependencyUnavailableError: the dependency did not respond.
+            DependencyUnavailableError: the breaker is open, or the call timed out.
         """
         if self._is_open:
             raise DependencyUnavailableError(self._dependency)
@@ -71,7 +74,7 @@ class CircuitBreaker:
             self._slow.discard(call)
 
     def close(self) -> None:
-        """Stop checking the health."""
+        """Stop running health checks."""
         if self._checking is not None:
             self._checking.cancel()
 
@@ -117,7 +120,7 @@ class CircuitBreaker:
 
 
 def http_health_check(url: str) -> HealthCheck:
-    """Return a health check of the server at ``url``. Any response to a GET is healthy."""
+    """Return a health check that sends a GET to ``url``. Only a timeout counts as unhealthy."""
     # The import is here so that commands that only need the database start faster.
     import aiohttp
 

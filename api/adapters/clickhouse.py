@@ -119,7 +119,7 @@ class ClickHouseStore:
     async def export_part(
         self, wanted: RecognitionFilter, after: RecognitionCursor | None, rows: int
     ) -> ExportPart:
-        """Return the end of the next part of an export."""
+        """Return the end of the part that starts after ``after`` and has at most ``rows`` rows."""
         async with self._guarded(_EXPORT_SECONDS):
             return await export_part(self._client, wanted, after, rows)
 
@@ -131,7 +131,7 @@ class ClickHouseStore:
         part: ExportPart,
         form: FileForm,
     ) -> AsyncIterator[AsyncIterator[bytes]]:
-        """Yield the bytes of a part's file."""
+        """Yield an iterator over the bytes of a part's file."""
         async with (
             self._guarded(_EXPORT_SECONDS),
             exported(self._client, wanted, after, part, form=form) as pieces,

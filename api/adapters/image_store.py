@@ -60,7 +60,7 @@ class StoredImage:
 
 
 class ImageStore:
-    """The bucket of images. Blocking calls run in threads, for which accounts take turns.
+    """The bucket of images. Blocking calls run in threads, which are shared fairly by accounts.
 
     All calls raise DependencyUnavailableError if S3 does not respond.
     """
@@ -83,7 +83,7 @@ class ImageStore:
         return await self._in_thread(lambda: _stored(key, self._bucket.get(key)))
 
     async def described(self, key: str) -> StoredImage | None:
-        """Return a stored image without data, or None if it does not exist."""
+        """Return a stored image without its data, or None if the image does not exist."""
         return await self._in_thread(lambda: _stored(key, self._bucket.describe(key)))
 
     async def has(self, key: str) -> bool:
@@ -180,7 +180,7 @@ def _stored(key: str, found: StoredObject | None) -> StoredImage | None:
 
 
 def content_type(key: str) -> str:
-    """Return the media type of the image with a key. Only images of image calls can be PNG."""
+    """Return the media type of the image stored under ``key``. Only image calls store PNG files."""
     return "image/png" if key.endswith(".png") else "image/jpeg"
 
 

@@ -21,7 +21,7 @@ from common.urls.resolver import look_up
 log = structlog.get_logger()
 
 _LOOK_UP_SECONDS = 2.0
-# Resolving a name whose DNS servers are down takes a thread for longer than the caller waits.
+# Resolving a name whose DNS servers are down occupies a thread for longer than callers wait.
 _LOOK_UPS = QueueLimits(at_once=16, waiting=1_000, each=4)
 _SERVICE_ADDRESSES = QueueLimits(at_once=1, waiting=1_000)
 _TOO_MANY = "Too many notification URLs are being checked. Try again shortly."
@@ -57,7 +57,7 @@ class OutboundUrlChecker:
     def __init__(self, resolver: HostResolver, rules: OutboundRules) -> None:
         self._resolver = resolver
         self._rules = rules
-        # One account at a time, in turns, can check Apprise URLs.
+        # Apprise URLs are checked for one account at a time. Accounts take turns.
         self._threads = FairThreads("services", _SERVICE_ADDRESSES, too_many=_TOO_MANY)
 
     async def check(
@@ -68,7 +68,7 @@ class OutboundUrlChecker:
         ``services`` are pairs of a field path and an Apprise URL.
 
         Raises:
-            ApiError: 400, URLs are invalid (see ``fields``); 429, too many URLs are waiting.
+            ApiError: 400, URLs are invalid (see ``fields``); 429, too many checks are waiting.
         """
         found = await asyncio.gather(
             *(self._fault(path, url) for path, url in urls),
