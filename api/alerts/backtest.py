@@ -27,10 +27,10 @@ time. Returns the seconds used. Raises ApiError (429) if no CPU time is left."""
 
 @dataclass
 class BacktestResult:
-    """The result of a test so far. ``until_ms`` is the end of the evaluated range (exclusive).
+    """The result of a test, which can be incomplete.
 
-    ``matched`` is the number of recognitions that meet all conditions; ``triggered`` is the number
-    of matches that no cooldown suppresses.
+    ``until_ms`` is the end of the evaluated range (exclusive). ``matched`` counts recognitions that
+    meet all conditions; ``triggered`` counts matches that no cooldown suppresses.
     """
 
     until_ms: int
@@ -51,10 +51,10 @@ class Backtest:
     max_seconds: float = MAX_SECONDS
 
     async def run(self, store: ClickHouseStore, rule: Rule, work: Work) -> BacktestResult:
-        """Match all recognitions of the range with a rule, oldest first.
+        """Match the recognitions of the range with a rule, oldest first, and return the result.
 
-        When ``max_rows`` or ``max_seconds`` is reached, return the result so far, which includes at
-        least one row. Triggers before the range are ignored, although their cooldown may have
+        If ``max_rows`` or ``max_seconds`` is reached, the result is partial, but covers at least
+        one row. Triggers before the range are ignored, although their cooldown may have
         suppressed the first trigger.
 
         Raises:
@@ -93,7 +93,7 @@ class _TestedRule:
 
     def steps(self, rows: Sequence[SpanRow], result: BacktestResult) -> Iterator[None]:
         """Match rows with the rule and add them to the result, one row per step."""
-        # The index is created in this thread, because that takes too long for the event loop.
+        # Creating the index would block the event loop for too long, so this thread creates it.
         self._index = self._index or _index_of(self._rule)
         for row in rows:
             self._match(row, self._index, result)

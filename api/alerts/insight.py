@@ -43,7 +43,7 @@ _WAIT_SECONDS = 10.0
 _MAX_QUERIES = 8
 _TOO_MANY = "Too many alert tests or explanations are running. Try again shortly."
 _SLICE_SECONDS = 0.05
-"""Length of a turn, which is short so that accounts do not notice each other's tests."""
+"""Length of a turn. Turns are short, so that one account's tests do not delay other accounts."""
 _BUDGET_SECONDS = 10.0
 _USED_UP = (
     f"The account's alert tests and explanations have used their {_BUDGET_SECONDS:g} s of CPU "
@@ -62,7 +62,7 @@ class Outcome(StrEnum):
     WITHDRAWN = "withdrawn"
     """An early trigger, caused by another reading of the same pass, was withdrawn."""
     NOT_THEN = "not_then"
-    """The conditions are met now, but were not at the time, or processing has not finished."""
+    """The conditions are met now, but were not when evaluated, or processing has not finished."""
 
 
 @dataclass(frozen=True)
@@ -194,7 +194,7 @@ class AlertInsight:
     def _prepared(
         self, config: AlertConfig, own: Mapping[str, int], rules: list[Rule]
     ) -> Iterator[None]:
-        """Check the cost of a rule, then create the rule."""
+        """Check the cost of an alert's rule, then append the rule to ``rules``."""
         cost = rule_cost(config.plate_match_mode, config.plates, config.match_tolerance)
         self._limits.require(OwnerLimit.RULE_COST, config.owner_id, own, cost)
         yield

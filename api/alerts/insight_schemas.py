@@ -37,19 +37,20 @@ class ExplainedAlert(ResponseModel):
     outcome: Outcome = Field(
         description="`fired`: the alert triggered. `not_set_off`: conditions are not met. "
         "`held_back`: suppressed by the cooldown of another trigger. `withdrawn`: triggered "
-        "early on another reading of the pass, and withdrawn. `not_then`: it would trigger "
-        "now, but the alert is newer, or the recognition is still being processed."
+        "early on another reading of the pass, and withdrawn. `not_then`: the "
+        "conditions are met now, but were not when the alert was evaluated, or the recognition "
+        "is still being processed."
     )
     unmet: list[Condition] = Field(
         description="Conditions that are not met, by the alert's current settings."
     )
     triggered_at: Timestamp | None = Field(description="Time of the trigger (UTC); null: none.")
-    is_late: bool | None = Field(description="Whether it triggered long after the capture.")
+    is_late: bool | None = Field(description="Whether the trigger came long after the capture.")
     phase: TriggerPhase | None = Field(
         description="`final`: triggered after the vehicle had left. `early`: triggered before "
         "that, and then `confirmed`, `corrected` (another plate that also matches) or `withdrawn`."
     )
-    held_back_by: UUID | None = Field(description="Recognition that started the cooldown.")
+    held_back_by: UUID | None = Field(description="ID of the recognition that began the cooldown.")
     cooldown_until: Timestamp | None = Field(description="End of the cooldown, in capture time.")
 
 
@@ -93,7 +94,7 @@ class TriedTrigger(ResponseModel):
 
     recognition_id: UUID = Field(description="ID of the recognition.")
     camera_id: UUID = Field(description="ID of the camera.")
-    camera_name: str = Field(description="Camera name at that time.", examples=["Gate north"])
+    camera_name: str = Field(description="Camera name at capture time.", examples=["Gate north"])
     plate: str = Field(description="Plate, upper case, without separators.", examples=["AB12CDE"])
     confidence: float = Field(ge=0, le=1, description="Confidence, 0 to 1.", examples=[0.97])
     timestamp: Timestamp = Field(description="Capture time of the best reading (UTC).")
@@ -105,7 +106,7 @@ class AlertTriggerBody(TriedTrigger):
     id: UUID = Field(description="ID of the trigger.")
     plate_name: str | None = _PLATE_NAME
     triggered_at: Timestamp = Field(description="Time of the trigger (UTC).")
-    is_late: bool = Field(description="Whether it triggered long after the capture.")
+    is_late: bool = Field(description="Whether the trigger came long after the capture.")
     phase: TriggerPhase = Field(description='Trigger phase, as in "Explain alert outcomes".')
 
 
@@ -114,7 +115,7 @@ class AlertTriggerList(ResponseModel):
 
     triggers: list[AlertTriggerBody] = Field(description="Triggers on this page.")
     next_key: str | None = Field(
-        description="`lastKey` of the next page; null on the last one.",
+        description="`lastKey` of the next page; null on the last page.",
         examples=["eyJ0IjoxNzY0MH0"],
     )
 
@@ -140,7 +141,7 @@ class TriggerQuery(BaseModel):
 
 
 class AlertTestResult(ResponseModel):
-    """Triggers that the alert would have had if no cooldown was active at the start."""
+    """Triggers that the alert would have had if no cooldown had been active at the start."""
 
     evaluated: int = Field(
         description="Recognitions evaluated, oldest first.", ge=0, examples=[1200]

@@ -28,7 +28,7 @@ _KINDS = ("email", "webhook", "apprise")
 _ID_BYTES = 4
 
 _UNCLEAR = "is ambiguous: send the full URL, with at least / as its path"
-_UNKNOWN = "is ***, but no URL is stored for this notification; send the full URL"
+_UNKNOWN = "is masked (***), but no URL is stored for this notification; send the full URL"
 
 
 def _kind(notification: Any) -> str | None:
@@ -76,7 +76,7 @@ class AppriseNotificationBody(RequestModel):
     )
     id: Annotated[CleanText, Field(max_length=32)] = Field(
         default="",
-        description="ID of the notification whose URL was masked.",
+        description="ID of the notification, as returned with the masked URL.",
         examples=["5f0c91d2"],
     )
 

@@ -51,7 +51,7 @@ class AlertListing:
     """All alerts of an account, and the secret that signs the alerts' notifications to URLs.
 
     The previous secret also signs until ``previous_secret_until``. ``counted_at`` is the time of
-    the trigger counts, if they are available. ``sends_email`` is true with an SMTP server.
+    the trigger counts, if they are available. ``sends_email`` is true if email is configured.
     """
 
     alerts: tuple[AlertRow, ...]
@@ -136,7 +136,7 @@ class AlertRepository:
         return None if alert is None else self._row(alert, require_owner(session, owner_id))
 
     def lock(self, session: Session, owner_id: UUID, alert_id: UUID) -> AlertRow | None:
-        """Return an alert of an account, or None, and lock it until the transaction ends."""
+        """Lock an alert until the transaction ends, and return it, or None if it does not exist."""
         alert = session.scalar(
             select(Alert).where(Alert.id == alert_id, Alert.owner_id == owner_id).with_for_update()
         )
@@ -145,7 +145,7 @@ class AlertRepository:
     def change(
         self, session: Session, alert_id: UUID, fields: Mapping[str, Any], limits: OwnerLimits
     ) -> AlertRow:
-        """Write ``fields`` to a locked alert, and publish the alert if a field has changed.
+        """Write ``fields`` to a locked alert, and return it. Publish it if a field has changed.
 
         If :func:`changes_cost` is true for ``fields``, the caller must have locked the account too.
 
@@ -188,7 +188,7 @@ class AlertRepository:
         return self._row(alert, owner)
 
     def _changed(self, alert: Alert, fields: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the columns that ``fields`` change. The ``schedule`` can be partial."""
+        """Return new values of the columns that ``fields`` change. ``schedule`` can be partial."""
         columns = _columns(fields, alert.schedule)
         changed = {name: one for name, one in columns.items() if getattr(alert, name) != one}
         notifications = fields.get(_NOTIFICATIONS)
@@ -223,7 +223,7 @@ def _rule_cost(alert: Alert) -> int:
 
 
 def _check_cost(session: Session, alert: Alert, owner: Owner, limits: OwnerLimits) -> None:
-    """Reject an alert if the enabled alerts of its account, which is locked, would cost too much.
+    """Reject an alert if the enabled alerts of its (locked) account would cost too much.
 
     An alert without cost is never rejected, so that the cost can always be reduced.
     """
@@ -244,7 +244,7 @@ def new_alert(owner_id: UUID, fields: Mapping[str, Any], **others: Any) -> Alert
 
 
 def _columns(fields: Mapping[str, Any], schedule: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the columns for ``fields``, which have the same names, without notifications."""
+    """Return the columns for ``fields``, except notifications. Fields and columns share names."""
     columns = {name: value for name, value in fields.items() if name != _NOTIFICATIONS}
     if "schedule" in columns:
         columns["schedule"] = {**schedule, **columns["schedule"]}

@@ -103,7 +103,7 @@ async def update_alert(
 ) -> AlertAnswer:
     """Updates the fields that are sent. Omitted fields, also of `schedule`, keep their values.
 
-    A URL that was returned as scheme and host only can be sent back unchanged, and stays as stored.
+    If a URL that was returned as scheme and host only is sent back, the stored URL does not change.
     """
     return _answer(caller, await alerts.update(caller, id, body))
 
@@ -157,7 +157,7 @@ async def list_triggers(
 async def explain_alerts(
     insight: InsightDep, recognitions: RecognitionsDep, caller: Caller, id: ResourceId
 ) -> ExplanationList:
-    """Returns whether the recognition triggered each alert, by its current settings, and why."""
+    """Returns whether the recognition triggered each alert, and why or why not."""
     recognition = await recognitions.require(caller.owner_id, id)
     found = await insight.explain(recognition)
     return ExplanationList(alerts=[explained_body(each, recognition.plate) for each in found])

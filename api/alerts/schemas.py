@@ -77,7 +77,7 @@ Tolerance = Annotated[
 
 
 def _plate(text: str) -> str:
-    """Return an entry of the list as written. Reject an entry that no plate can match."""
+    """Return a list entry without surrounding spaces. Reject an entry that no plate can match."""
     list_entry(text)
     return text.strip()
 
@@ -103,8 +103,8 @@ Plates = Annotated[
     BeforeValidator(_no_more_than_allowed),
     Field(
         description="Plates to match. `*` matches any number of characters, `?` exactly one. "
-        "Case, spaces, dots and dashes are ignored, and letters are folded to those that are "
-        "read (Ä to A). A character that cannot be folded is rejected with its position.",
+        "Case, spaces, dots and dashes are ignored. Letters are converted to those that can "
+        "be read (Ä to A). A character that cannot be converted is rejected with its position.",
         examples=[["AB12CDE", "XY*"]],
     ),
 ]
@@ -144,7 +144,7 @@ class AlertUpdate(RequestModel):
     )
     schedule_enabled: JsonBoolean = Field(default=False, description="Whether `schedule` applies.")
     schedule: ScheduleBody = Field(
-        default_factory=ScheduleBody, description="Time window in which the alert may trigger."
+        default_factory=ScheduleBody, description="Time window in which the alert can trigger."
     )
     timezone: TimeZone | None = Field(
         default=None, description="IANA time zone of the schedule; null: the account's time zone."
@@ -186,10 +186,10 @@ class ScheduleView(ResponseModel):
         "window runs overnight.",
         examples=["06:00"],
     )
-    days_of_week: list[Weekday] = Field(description="Days on which it starts; empty: every day.")
+    days_of_week: list[Weekday] = Field(description="Days on which the window starts; empty: all.")
 
 
-# Response types of the record's public fields that have a different type in responses.
+# Response types of public fields whose type differs from the type in the record.
 _SHOWN_AS: Mapping[str, Any] = {
     "schedule": ScheduleView,
     "min_confidence": Annotated[float, Field(ge=0, le=1)],

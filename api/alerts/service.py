@@ -51,7 +51,7 @@ _NO_SECRET = "The account has no notification secret yet. The first alert genera
 
 @dataclass(frozen=True)
 class History:
-    """An account's trigger counts. ``read_ms`` is the time of reading (Unix ms, UTC), or None."""
+    """An account's trigger counts. They were read at ``read_ms`` (Unix ms, UTC); None: never."""
 
     counts: Mapping[UUID, TriggerCount]
     read_ms: int | None
@@ -75,7 +75,7 @@ class TriggerHistory:
         self._reading: dict[UUID, asyncio.Task[None]] = {}
 
     async def get_counts(self, owner_id: UUID) -> History:
-        """Return an account's counts, or the cached counts if they cannot be read in time.
+        """Return an account's current counts, or cached counts if reading fails or takes too long.
 
         The call never fails, so that alerts can be read and updated without ClickHouse.
         """
@@ -129,10 +129,7 @@ def _fields(body: AlertUpdate, names: Iterable[str]) -> dict[str, Any]:
 
 
 class Alerts:
-    """Manages alerts. All methods take the account or the caller.
-
-    A method raises ApiError 404 if the alert belongs to another account.
-    """
+    """Manages alerts. Methods raise ApiError 404 if the alert belongs to another account."""
 
     def __init__(
         self,
@@ -176,7 +173,7 @@ class Alerts:
         await self._history.close()
 
     async def create(self, caller: Principal, body: AlertCreate) -> AlertRow:
-        """Create an alert.
+        """Create an alert, and return it.
 
         Raises:
             ApiError: 400, a camera ID or URL is invalid; 409, the account has reached a limit.
@@ -188,7 +185,7 @@ class Alerts:
         return await self._database.run(lambda session: self._insert(session, caller, fields))
 
     async def update(self, caller: Principal, alert_id: UUID, body: AlertUpdate) -> AlertRow:
-        """Update the fields that were sent.
+        """Update the fields that were sent, and return the alert.
 
         Raises:
             ApiError: 400, a camera ID or URL is invalid; 404, the account has no such alert; 409,
@@ -245,7 +242,7 @@ class Alerts:
             # The account is locked before the alert, in the same order as when deleting both.
             lock_owner(session, owner_id)
         row = require_found(self._rows.lock(session, owner_id, alert_id))
-        # Clients can send back cameras of the alert that have been deleted in the meantime.
+        # Clients can send back cameras of the alert that have since been deleted.
         known = row.config.camera_ids
         check_cameras(session, owner_id, fields.get("camera_ids", ()), known=known)
         if "notifications" in fields:
@@ -267,10 +264,10 @@ def counted(row: AlertRow, history: History) -> AlertRow:
 def _with_names(
     fields: Mapping[str, Any], plates: Sequence[str], names: Mapping[str, str]
 ) -> Mapping[str, Any]:
-    """Return fields with the remaining plate names. ``plates`` and ``names`` are stored values.
+    """Return ``fields`` with names of listed plates only. ``plates`` and ``names`` are stored ones.
 
     Raises:
-        ApiError: 400, names were sent for plates that the alert lacks. The error lists them.
+        ApiError: 400, names were sent for plates that are not listed. The error lists the plates.
     """
     if fields.keys().isdisjoint({"plates", "plate_names"}):
         return fields
