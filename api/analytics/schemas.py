@@ -60,7 +60,7 @@ class CameraEntry(ResponseModel):
     """Recognitions of a camera, under the camera's current name."""
 
     camera_id: str = Field(json_schema_extra={"format": "uuid"}, description="ID of the camera.")
-    camera_name: str = Field(description="Camera name at that time.", examples=["Gate north"])
+    camera_name: str = Field(description="Latest name of the camera.", examples=["Gate north"])
     count: int = Field(ge=1, description="Number of recognitions.", examples=[42])
 
 

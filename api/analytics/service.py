@@ -76,7 +76,7 @@ def inventory(session: Session, owner_id: UUID, now: datetime) -> Inventory:
 
 
 def wall_hours(quarters: Sequence[QuarterCount], zone: ZoneInfo) -> WallHours:
-    """Sum the counts of quarter hours by local hour. Hours without recognitions are omitted.
+    """Return the counts of quarter hours, summed by local hour. Omit hours without recognitions.
 
     On a 25-hour day, the repeated hour contains the sum of both hours. A skipped hour is missing.
     """
@@ -88,7 +88,7 @@ def wall_hours(quarters: Sequence[QuarterCount], zone: ZoneInfo) -> WallHours:
 
 
 def daily_chart(counts: WallHours, now_ms: int, zone: ZoneInfo) -> tuple[DailyEntry, ...]:
-    """Return the 30 or 31 calendar days of the 30 × 24 hours up to ``now_ms``, oldest first.
+    """Return the counts of the 30 or 31 days in the 30 × 24 hours up to ``now_ms``, oldest first.
 
     Days without recognitions have count 0. If the clocks went forward in this period, the period
     can start in the last hour of a 32nd day. That hour is left out.

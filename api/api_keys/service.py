@@ -20,7 +20,7 @@ from api.security.permissions import ROLE_SCOPES, Principal, Scope
 from api.security.repository import KeyRecord
 
 MAX_REVOKED_ANCESTORS = 50
-"""Revoked ancestors beyond this position are dropped, as keys can be replaced again and again."""
+"""Revoked ancestors beyond this position are dropped, so that lists of ancestors stay short."""
 
 
 @dataclass(frozen=True)
@@ -41,7 +41,7 @@ class KeyValues:
 class Granter:
     """The permissions that a caller can grant. ``expires_at`` is None if access never expires.
 
-    ``line`` is the calling key followed by the key's ancestors, or empty for a session.
+    ``line`` contains the IDs of the calling key and its ancestors. For a session, it is empty.
     """
 
     scopes: frozenset[Scope]
@@ -105,7 +105,7 @@ def _is_later(one: datetime | None, other: datetime | None) -> bool:
 
 
 class ApiKeys:
-    """Manages API keys. All methods take the account or the caller."""
+    """Manages API keys. All methods take the ID of the account, or the caller."""
 
     def __init__(
         self, database: Database, authenticator: Authenticator, limits: OwnerLimits
@@ -129,7 +129,7 @@ class ApiKeys:
         )
 
     async def create(self, caller: Principal, body: ApiKeyCreate) -> NewKey:
-        """Create an API key.
+        """Create an API key, and return it with the plain key.
 
         Raises:
             ApiError: 403, the caller lacks a scope or has an earlier expiry; 409, the account has
@@ -140,7 +140,7 @@ class ApiKeys:
         return created
 
     async def update(self, caller: Principal, key_id: UUID, body: ApiKeyUpdate) -> KeyRecord:
-        """Update the fields that were sent.
+        """Update the fields that were sent, and return the API key.
 
         Raises:
             ApiError: 403, the caller lacks a scope or has an earlier expiry; 404, the account has

@@ -11,7 +11,7 @@ from api.actors import SERVICE, Action, Actor, current_actor
 
 @dataclass(frozen=True)
 class ActionSubject:
-    """The resource of an action, with the resource's name at that time."""
+    """The resource of an action, with the resource's name at the time of the action."""
 
     kind: str
     id: UUID | None = None

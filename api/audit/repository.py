@@ -1,6 +1,6 @@
 """Reads and writes the audit log in PostgreSQL.
 
-Database triggers write entries for changed rows, and reject changes of entries, even by this
+Database triggers write entries for changed rows, and reject changes to entries, even by this
 process. Deletions are accepted in two modes: ``retention`` and ``account``.
 """
 

@@ -14,10 +14,10 @@ _EMPTY = text("'{}'::jsonb")
 
 
 class AuditEntry(Base):
-    """An action in an account, with the names at that time.
+    """An action in an account. Names are those at the time of the action.
 
-    ``changes`` are columns with old and new values; ``parameters`` are from the request, with
-    hashes of the plates. Plates are masked in both fields. ``owner_id`` is not a foreign key.
+    ``changes`` contains old and new values by column; ``parameters`` contains parameters of the
+    request and hashes of plates. Plates are masked in both. ``owner_id`` is not a foreign key.
     """
 
     __tablename__ = "audit_entries"

@@ -99,7 +99,7 @@ class AuditSubject(ResponseModel):
 
 
 class AuditChange(ResponseModel):
-    """A changed field. Values that are secret, very long or plates of a list are omitted."""
+    """A changed field. Secrets, very long values and lists of plates are omitted."""
 
     field: str = Field(description="Name of the changed field.", examples=["name"])
     before: Any = Field(
@@ -151,7 +151,7 @@ class AuditEntryList(ResponseModel):
 
     entries: list[AuditEntryBody] = Field(description="Up to `limit` entries.")
     next_key: str | None = Field(
-        description="`lastKey` of the next page; null on the last one.",
+        description="`lastKey` of the next page; null on the last page.",
         examples=["eyJ0IjoxNzY0MH0"],
     )
 
@@ -182,7 +182,7 @@ def entry_body(entry: AuditEntry) -> AuditEntryBody:
 
 
 def field_changes(columns: Mapping[str, Mapping[str, Any]]) -> list[AuditChange]:
-    """Return changes by JSON field name. Several columns can belong to one field."""
+    """Return the changed fields, sorted by JSON name. Several columns can belong to one field."""
     by_field: dict[str, dict[str, Any]] = {}
     for column, values in sorted(columns.items()):
         by_field.setdefault(_FIELDS.get(column, to_camel(column)), {}).update(values)

@@ -100,7 +100,7 @@ def _release(texts: Mapping[str, str]) -> str:
 
 
 def _policy(import_map: str) -> str:
-    """Return a Content-Security-Policy that allows only the console's files, and nothing inline."""
+    """Return a Content-Security-Policy that allows the console's files and its import map."""
     digest = base64.b64encode(hashlib.sha256(import_map.encode()).digest()).decode()
     return "; ".join(
         (

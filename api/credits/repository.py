@@ -35,8 +35,8 @@ class Reservation:
     amount: int
 
 
-# An image call reserves credits with one statement and settles them with another. Both use tables:
-# with mapped classes, a call took three times the CPU time (12.2 ms instead of 4.0 ms).
+# An image call reserves credits with one statement and settles them with another. Both statements
+# use tables, because mapped classes tripled the CPU time of a call (12.2 ms instead of 4.0 ms).
 _ACCOUNTS = cast(Table, CreditAccount.__table__).c
 _RESERVATIONS = cast(Table, CreditReservation.__table__)
 _ENTRIES = cast(Table, CreditEntry.__table__)
@@ -174,7 +174,7 @@ def release_expired(session: Session, now: datetime, limit: int = 100) -> int:
         .where(CreditReservation.id.in_(expired))
         .returning(CreditReservation.owner_id, CreditReservation.amount)
     ).all()
-    # The order is always the same, so that two sweeps cannot deadlock.
+    # Accounts are always updated in the same order, so that two sweeps cannot deadlock.
     for owner_id, amount in sorted(rows, key=lambda row: str(row[0])):
         _return_credits(session, owner_id, amount)
     return len(rows)

@@ -21,15 +21,15 @@ class LedgerEntryBody(ResponseModel):
     balance: int = Field(
         validation_alias="balance_after", ge=0, description="Balance afterwards.", examples=[9999]
     )
-    kind: EntryKind = Field(description="Transaction type: granted, charged or refunded.")
-    reason: str = Field(description="Reason, for people.", examples=["image call"])
+    kind: EntryKind = Field(description="Transaction type: grant, charge (`debit`) or refund.")
+    reason: str = Field(description="Human-readable reason.", examples=["image call"])
     created_at: Timestamp = Field(description="Time of the transaction (UTC).")
 
 
 class CreditsBody(ResponseModel):
     """The credit balance and the most recent transactions, newest first."""
 
-    credits: int = Field(ge=0, description="Credits available.", examples=[9999])
+    credits: int = Field(ge=0, description="Balance in credits.", examples=[9999])
     ledger: list[LedgerEntryBody] = Field(description="Most recent transactions, newest first.")
 
 

@@ -13,13 +13,13 @@ _LEDGER_ROWS = 20
 
 
 class Credits:
-    """Reads the credits of accounts."""
+    """Reads the credit balances and ledgers of accounts."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
 
     async def statement(self, owner_id: UUID) -> tuple[int, Sequence[CreditEntry]]:
-        """Return an account's balance and newest ledger entries."""
+        """Return an account's balance and its newest ledger entries, newest first."""
 
         def work(session: Session) -> tuple[int, Sequence[CreditEntry]]:
             entries = repository.list_entries(session, owner_id, _LEDGER_ROWS)
