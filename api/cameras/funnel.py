@@ -20,7 +20,7 @@ WEEK_MS: Final = 7 * 24 * HOUR_MS
 WEEKS: Final = 4
 _MIN_WEEKS: Final = 3
 _MIN_USUAL: Final = 20
-"""With an average of 20 vehicles per hour, one in 200 normal hours has at most 10 by chance."""
+"""With an average of 20 vehicles per hour, one normal hour in 200 has fewer than 10 by chance."""
 
 DEFAULT_HOURS: Final = 24
 MAX_HOURS: Final = 7 * 24
@@ -32,9 +32,9 @@ _LOW_RATIO: Final = 0.5
 
 @dataclass(frozen=True)
 class FunnelHour:
-    """An hour of a camera, starting at ``start_ms`` (Unix ms, UTC).
+    """A camera's counts for one hour, which starts at ``start_ms`` (Unix ms, UTC).
 
-    ``usual`` is the typical number of vehicles in this hour of the week, if there is enough data.
+    ``usual`` is the typical number of vehicles in this hour of the week; None: too little data.
     """
 
     start_ms: int
@@ -53,7 +53,7 @@ class CameraFunnels:
     async def get_funnel(
         self, owner_id: UUID, camera_id: UUID, from_ms: int | None, to_ms: int | None
     ) -> tuple[FunnelHour, ...]:
-        """Return the hours of a camera that overlap a time range (24 by default), oldest first.
+        """Return a camera's hourly counts for a time range (by default 24 hours), oldest first.
 
         Raises:
             ApiError: 400, the time range is empty or too long.
@@ -99,7 +99,7 @@ class LowActivityCameras(Collector):
         self._ratios: tuple[tuple[UUID, float], ...] = ()
 
     async def sweep(self) -> int:
-        """Check the last full hour, unless it has already been checked.
+        """Check the last full hour, unless it has already been checked. Always return 0.
 
         Raises:
             TransientError: ClickHouse is unavailable or busy.
@@ -113,7 +113,7 @@ class LowActivityCameras(Collector):
         return 0
 
     def collect(self) -> Iterable[GaugeMetricFamily]:
-        """Yield the ratios of the least active cameras, and one ratio for all other cameras."""
+        """Yield the ratios of the least active cameras, and the lowest ratio of the others."""
         metric = METRICS["platestream_api_camera_activity_ratio"]
         family = GaugeMetricFamily(metric.name, metric.rise, labels=metric.labels)
         own, others = self._ratios[: self._max_cameras], self._ratios[self._max_cameras :]

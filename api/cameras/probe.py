@@ -58,7 +58,7 @@ class CameraProbe:
         self._owners: set[UUID] = set()
 
     async def probe(self, owner_id: UUID, address: str) -> ProbedStream:
-        """Test a stream URL whose syntax has been checked.
+        """Test a stream URL whose syntax has been checked, and return the result.
 
         Raises:
             ApiError: 429, the account is already running a test, or too many tests are waiting.

@@ -32,7 +32,7 @@ _BATCH_SIZE = 100
 
 @dataclass(frozen=True)
 class Subscription:
-    """The last payment for a camera, and the end of the paid period, if a payment was ever due."""
+    """The last payment for a camera, and the end of the paid period (None if never paid)."""
 
     credits: int = 0
     paid_until: datetime | None = None
@@ -52,7 +52,7 @@ class Subscription:
 def renewed(subscription: Subscription, price: int, now: datetime) -> Subscription:
     """Return the subscription after ``price`` credits were paid for another period.
 
-    The period starts at the end of the last period, or now if it would otherwise end in the past.
+    The new period follows the last period, or starts now if it would otherwise already be over.
     """
     since = subscription.paid_until
     start = since if since is not None and since + PERIOD > now else now
@@ -213,7 +213,7 @@ def list_all_cameras(session: Session) -> list[CameraRow]:
 
 
 def existing_cameras(session: Session, camera_ids: Collection[UUID]) -> frozenset[UUID]:
-    """Return the IDs that belong to cameras of any account, including unconfirmed cameras."""
+    """Return the IDs in ``camera_ids`` that exist in any account, even if not confirmed."""
     return frozenset(session.scalars(select(Camera.id).where(Camera.id.in_(camera_ids))))
 
 
@@ -240,7 +240,7 @@ def frames_per_second(session: Session, owner_id: UUID, default: float) -> float
 
 
 def insert_camera(session: Session, owner_id: UUID, values: CameraValues) -> CameraRow:
-    """Insert and publish a camera. The camera is hidden until :func:`confirm_camera`.
+    """Insert and publish a camera. It stays hidden until :func:`confirm_camera` is called.
 
     Raises:
         DuplicateIdentifierError: the account has a camera with this identifier.
@@ -259,13 +259,13 @@ def confirm_camera(session: Session, camera_id: UUID) -> bool:
 
 
 def lock_camera(session: Session, owner_id: UUID, camera_id: UUID) -> CameraRow | None:
-    """Return a camera of an account, or None, and lock it until the transaction ends."""
+    """Lock a camera until the transaction ends, and return it, or None if it does not exist."""
     camera = session.scalar(select(Camera).where(*_visible(owner_id, camera_id)).with_for_update())
     return None if camera is None else _row(camera)
 
 
 def change_camera(session: Session, camera_id: UUID, values: CameraValues) -> CameraRow:
-    """Write ``values`` to a locked camera, and publish the camera.
+    """Write ``values`` to a locked camera, publish the camera, and return it.
 
     Raises:
         DuplicateIdentifierError: the account has another camera with this identifier.
@@ -290,12 +290,12 @@ def delete_camera(session: Session, owner_id: UUID, camera_id: UUID) -> Subscrip
 
 
 def delete_unconfirmed_camera(session: Session, camera_id: UUID) -> None:
-    """Delete a camera that no ingest worker has accepted."""
+    """Delete a camera, unless an ingest worker has accepted it."""
     _delete(session, Camera.id == camera_id, ~Camera.confirmed)
 
 
 def delete_stale_unconfirmed(session: Session, before: datetime) -> int:
-    """Delete unconfirmed cameras of calls that crashed while waiting for an ingest worker."""
+    """Delete unconfirmed cameras that were created before ``before``, and return their number."""
     return _delete(session, ~Camera.confirmed, Camera.created_at < before)
 
 

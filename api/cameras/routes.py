@@ -66,7 +66,7 @@ async def list_cameras(
 )
 @requires(Scope.CAMERAS_WRITE, BodyKind.JSON)
 async def create_camera(cameras: CamerasDep, caller: Caller, body: CameraCreate) -> CameraAnswer:
-    """Creates a camera. Waits up to 5 seconds until an ingest worker has accepted the camera."""
+    """Creates a camera. Waits up to 5 seconds for an ingest worker to accept the camera."""
     view = await cameras.create(caller.owner_id, body)
     return CameraAnswer(camera=camera_body(view))
 
@@ -93,7 +93,7 @@ async def get_camera_funnel(
     id: ResourceId,
     query: Annotated[FunnelQuery, Query()],
 ) -> CameraFunnel:
-    """Returns hourly counts of frames, plates and vehicles: by default 24 hours, at most 168."""
+    """Returns hourly counts of frames, plates and vehicles for up to 168 hours (24 by default)."""
     await cameras.require(caller.owner_id, id)
     return funnel_body(await funnels.get_funnel(caller.owner_id, id, query.from_ms, query.to_ms))
 

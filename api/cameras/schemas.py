@@ -160,7 +160,7 @@ class CameraTestBody(ResponseModel):
         examples=["credentials"],
     )
     error: str | None = Field(
-        description="Error message for people, as in a camera's `lastError`; null on success.",
+        description="Human-readable error, as in a camera's `lastError`; null on success.",
         examples=["The camera rejected the user name or password."],
     )
     frame_width: int | None = Field(description="Frame width in pixels.", ge=0, examples=[1920])
@@ -220,7 +220,7 @@ class CameraBody(ResponseModel):
     status: CameraState = Field(description="Connection state of the camera.")
     last_seen_at: Timestamp | None = Field(description="Time of the last frame (UTC); null: none.")
     last_error: str | None = Field(
-        description="Last error message, for people; null if there was none.",
+        description="Human-readable message of the last error; null if there was none.",
         examples=["The camera is not responding."],
     )
     frame_width: int | None = Field(
@@ -284,7 +284,7 @@ class FunnelQuery(BaseModel):
 
 
 class FunnelHourBody(ResponseModel):
-    """Counts of one hour of a camera."""
+    """A camera's counts for one hour."""
 
     start: Timestamp = Field(description="Start of the hour (UTC).")
     counts: dict[str, int] = Field(

@@ -41,10 +41,7 @@ class _NewCamera:
 
 
 class Cameras:
-    """Manages the cameras of accounts.
-
-    A method raises ApiError 404 if the camera belongs to another account.
-    """
+    """Manages cameras. Methods raise ApiError 404 if the camera belongs to another account."""
 
     def __init__(
         self,
@@ -110,7 +107,7 @@ class Cameras:
         raise ApiError(ErrorCode.AGENT_UNAVAILABLE)
 
     async def update(self, owner_id: UUID, camera_id: UUID, body: CameraUpdate) -> CameraView:
-        """Update the fields that were sent.
+        """Update the fields that were sent, and return the camera.
 
         Raises:
             ApiError: 400, the stream URL is invalid; 402, the account has too few credits to enable
@@ -128,10 +125,10 @@ class Cameras:
         return await self._database.run(lambda session: _delete(session, owner_id, camera_id))
 
     async def address_to_test(self, owner_id: UUID, body: CameraTest) -> str:
-        """Check a stream URL, and return the URL with the password.
+        """Check a stream URL, and return it with ``***`` replaced by the stored password.
 
         Raises:
-            ApiError: 400, the URL is invalid; 404, the camera with the password does not exist.
+            ApiError: 400, the URL is invalid; 404, no camera has the ID ``body.camera_id``.
         """
         if body.camera_id is None:
             return self._vault.address(body.rtsp_url, None)
@@ -140,14 +137,14 @@ class Cameras:
         return self._vault.address(body.rtsp_url, stored)
 
     async def sweep(self) -> int:
-        """Delete unconfirmed cameras of calls that crashed while waiting for an ingest worker."""
+        """Delete the unconfirmed cameras of calls that crashed, and return their number."""
         before = datetime.now(UTC) - timedelta(seconds=_ABANDONED_AFTER_SECONDS)
         return await self._database.run(
             lambda session: repository.delete_stale_unconfirmed(session, before)
         )
 
     async def renew(self) -> int:
-        """Pay for cameras whose paid period has ended, and return their number."""
+        """Pay for cameras whose paid period has ended, or disable them. Return their number."""
         if not self._price:
             return 0
         return await self._database.run(lambda session: repository.renew_due(session, self._price))

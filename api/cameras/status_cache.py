@@ -19,7 +19,6 @@ class CameraStatusCache:
     """In-memory cache of the latest status of each camera."""
 
     def __init__(self) -> None:
-        """Create an empty cache."""
         self._latest: dict[UUID, CameraStatus] = {}
         self._waiters: dict[UUID, set[asyncio.Future[None]]] = defaultdict(set)
 
@@ -39,7 +38,7 @@ class CameraStatusCache:
                     waiter.set_result(None)
 
     async def wait_until_running(self, camera_id: UUID, revision: int, seconds: float) -> bool:
-        """Return True once a worker uses at least ``revision``, or False after ``seconds``."""
+        """Return True once a worker uses ``revision`` or later, or False after ``seconds``."""
         try:
             async with asyncio.timeout(seconds):
                 while not self._is_assigned(camera_id, revision):

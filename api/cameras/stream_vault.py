@@ -135,7 +135,7 @@ def new_values(body: CameraCreate, vault: StreamVault) -> CameraValues:
 
 
 def edited_values(current: CameraValues, body: CameraUpdate, vault: StreamVault) -> CameraValues:
-    """Return ``current`` with the fields that were sent. Without changes, it equals ``current``.
+    """Return ``current`` with the fields that were sent. Without changes, return an equal value.
 
     Raises:
         ApiError: 400, ``rtspUrl`` is invalid.
@@ -150,7 +150,7 @@ def edited_values(current: CameraValues, body: CameraUpdate, vault: StreamVault)
 
 
 def _with_identity(values: CameraValues, body: CameraUpdate, vault: StreamVault) -> CameraValues:
-    """Apply the new URL and identifier. A derived identifier changes with the URL."""
+    """Return ``values`` with the new URL, and with the identifier that was sent or is derived."""
     sent = body.model_fields_set
     stream = StoredStream(values.stream_url_encrypted, values.stream_url_shown)
     if "rtsp_url" in sent:
