@@ -42,7 +42,7 @@ class Database:
         self._breaker = CircuitBreaker(Dependency.CONFIGURATION, _health_check(settings))
 
     async def run(self, work: Callable[[Session], _T]) -> _T:
-        """Run ``work`` as the current actor in one transaction (see :func:`in_transaction`).
+        """Run ``work`` in one transaction, as the current actor, and return its result.
 
         Raises:
             DependencyUnavailableError: no thread is free, or the server does not respond in time. A

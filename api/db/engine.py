@@ -77,7 +77,7 @@ def open_engine(settings: DatabaseSettings, *, pool_size: int = 1) -> Engine:
 
 
 def in_transaction(engine: Engine, work: Callable[[Session], _T]) -> _T:
-    """Run ``work`` in one transaction, which is rolled back if ``work`` raises an error.
+    """Run ``work`` in one transaction and return its result. Roll back if ``work`` fails.
 
     Raises:
         DependencyUnavailableError: the database is unavailable or too slow.

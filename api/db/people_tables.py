@@ -15,9 +15,9 @@ class Person(Base):
     """A person who can log in to an account.
 
     ``email`` is lower case, and unique within the account. The address is a claim until it is
-    proven by an emailed token, by the provider, or by the server administrator. At most one person
-    in all accounts has proven an address. ``oidc_issuer`` and ``oidc_subject`` identify the person
-    at the provider, and are set at the first login there.
+    proven by an emailed token, by the provider, or by the server administrator. An address can be
+    proven for only one person in all accounts. ``oidc_issuer`` and ``oidc_subject`` identify the
+    person at the provider, and are set at the first login there.
     """
 
     __tablename__ = "people"
@@ -70,7 +70,7 @@ class LoginSession(Base):
 
 
 class Invitation(Base):
-    """An invitation of an email address to an account. Only the SHA-256 of each token is stored.
+    """An invitation to join an account. Only the SHA-256 of each token is stored.
 
     ``token_hash`` belongs to the token shown to the administrator. ``emailed_token_hash`` belongs
     to the token sent only by email, which proves the address; it is None without an SMTP server.

@@ -16,14 +16,14 @@ _POOLED = "is_pooled"
 def is_pooled(driver: Any) -> bool:
     """Return whether there is a pooler between psycopg's connection and PostgreSQL.
 
-    A pooler gives each client an invented process ID instead of the server process's ID.
+    A pooler sends each client a process ID of its own, not the ID of the server process.
     """
     (process,) = driver.execute("SELECT pg_backend_pid()").fetchone()
     return bool(process != driver.info.backend_pid)
 
 
 def refuse_pooler(driver: Any, who: str) -> None:
-    """Check that a connection goes directly to PostgreSQL. The error contains ``who`` (plural).
+    """Check that a connection goes directly to PostgreSQL. The error names ``who`` (plural).
 
     Raises:
         MisconfiguredError: the connection goes to a pooler.

@@ -44,7 +44,7 @@ class Base(DeclarativeBase):
 class Owner(Base):
     """An account, to which all other resources belong. ``email`` (lower case) is unique.
 
-    ``limits`` contains the account's own limits by name. The settings define other limits.
+    ``limits`` contains the account's own limits by name. All other limits come from the settings.
     """
 
     __tablename__ = "owners"
@@ -62,7 +62,7 @@ class Owner(Base):
 class ApiKey(Base):
     """An API key of an account. Only the SHA-256 of the key is stored.
 
-    ``ancestors`` are the keys from which the key was created, parent first, even if revoked.
+    ``ancestors`` are key IDs from the direct parent upwards, including those of revoked keys.
     """
 
     __tablename__ = "api_keys"
@@ -242,7 +242,7 @@ class Alert(Base):
 class CorrectionEntry(Base):
     """A person's correction of a recognition. ``plate`` is null if the image shows no plate.
 
-    The reading, capture time (Unix ms, UTC) and S3 keys are from the time of the correction.
+    The reading, capture time (Unix ms, UTC) and S3 keys are those at the time of the correction.
     """
 
     __tablename__ = "corrections"
