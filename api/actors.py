@@ -57,7 +57,7 @@ class Action(StrEnum):
 class Actor:
     """The author of a change. ``name`` is a person's current email address or an API key's name.
 
-    ``prefix`` is the prefix of an API key. ``address`` and ``request_id`` identify the call.
+    ``prefix`` is an API key's prefix. ``address`` (IP) and ``request_id`` are those of the request.
     """
 
     kind: ActorKind
@@ -93,7 +93,7 @@ def announce(session: Session, actor: Actor) -> None:
 
 
 def announce_person(session: Session, person_id: UUID, email: str) -> None:
-    """Set the person of this transaction's actor, once an anonymous caller is identified."""
+    """Make a person this transaction's actor, once an anonymous caller has been identified."""
     current = func.coalesce(func.nullif(func.current_setting(SETTING, True), ""), "{}")
     person = {"kind": ActorKind.PERSON, "id": str(person_id), "name": email}
     both = cast(current, JSONB).op("||")(cast(person, JSONB))

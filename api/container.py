@@ -74,13 +74,13 @@ from common.secrets import SecretBox
 from common.timestamps import now_ms
 
 FAILED_AUTHENTICATIONS_PER_MINUTE = 100
-"""Invalid credentials per address and minute, above which only known credentials are checked."""
+"""Limit of invalid credentials per IP address and minute; known credentials are still checked."""
 STREAMS_PER_KEY = 5
 STREAMS_PER_PROCESS = 500
 CAMERA_ASSIGN_SECONDS = 4.5
-"""Time for an ingest worker to accept a new camera, as the call must respond within 5 s."""
+"""Time for an ingest worker to accept a new camera. The API must respond within 5 s."""
 _HEARTBEAT_SECONDS = 15.0
-# Number of recognitions in memory (about 1 kB each), so that event streams resume without gaps.
+# Recognitions held in memory (about 1 kB each), so that event streams can resume without gaps.
 _STREAM_MEMORY_RECORDS = 20_000
 
 
@@ -89,7 +89,7 @@ class AppDependencies:
     """Dependencies of the services. ``now_ms`` returns the time (Unix ms, UTC).
 
     ``ping_recognitions`` raises an error while ``recent`` is not being updated. Without
-    ``shared_limits``, this process counts rate limits separately from other processes.
+    ``shared_limits``, this process counts requests separately from other processes.
     """
 
     database: Database
@@ -143,7 +143,7 @@ class Services:
             log_in_methods(settings),
             lifetime=timedelta(hours=settings.session_hours),
         )
-        # Logins have a separate count, because revoked keys of programs must not prevent logins.
+        # Failed logins are counted separately, so that calls with revoked keys do not block logins.
         failures = self.authenticator.failures.with_namespace("failed-log-in")
         self.oidc_log_in = OidcLogIn(settings, self.sessions, box, failures, limits, audit)
         self.own_account = OwnAccount(self.sessions)
@@ -267,7 +267,7 @@ def check_settings(settings: ApiSettings) -> None:
 
 @asynccontextmanager
 async def open_services(settings: ApiSettings) -> AsyncIterator[Services]:
-    """Yield the services. Dependencies are only connected when first used.
+    """Yield the services. Connections to dependencies are opened on first use.
 
     Raises:
         MisconfiguredError: a setting is invalid.

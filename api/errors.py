@@ -18,7 +18,7 @@ NO_ANSWER = "is not responding"
 
 
 class Dependency(StrEnum):
-    """A server that API calls depend on. The values are names that error messages use."""
+    """A server that API calls depend on. The values are the names used in error messages."""
 
     CONFIGURATION = "configuration database"
     """PostgreSQL stores accounts, API keys, cameras, alerts, webhooks and credits."""
@@ -37,10 +37,7 @@ class Dependency(StrEnum):
 
 
 class DependencyUnavailableError(TransientError):
-    """A dependency is unavailable or too slow. The message contains only the dependency's name.
-
-    The reason is in ``__cause__``, for the log.
-    """
+    """A dependency is unavailable or too slow. ``__cause__`` contains the details, for the log."""
 
     def __init__(self, dependency: Dependency, trouble: str = NO_ANSWER) -> None:
         """``trouble`` follows the dependency's name in the message."""
@@ -51,7 +48,7 @@ class DependencyUnavailableError(TransientError):
 _T = TypeVar("_T")
 
 UNION_TAG_PREFIX = "\x00"
-"""Prefix of the tags of a field's alternative types. Paths in error responses omit the tags."""
+"""Prefix of tags that distinguish the types of a field. Paths in error responses omit tags."""
 
 
 class ErrorCode(StrEnum):
@@ -62,7 +59,7 @@ class ErrorCode(StrEnum):
     """The default message."""
 
     def __new__(cls, word: str, status: int = 500, sentence: str = "") -> Self:
-        """Return the member whose value is ``word``."""
+        """Create the member with the value ``word``."""
         code = str.__new__(cls, word)
         code._value_, code.status, code.sentence = word, HTTPStatus(status), sentence
         return code
@@ -255,7 +252,7 @@ class ApiError(PlatestreamError):
 class BodyRefusedError(HTTPException):
     """Stops the reading of a request body. ``answer`` is the response.
 
-    While FastAPI reads a body, it only passes on subclasses of ``HTTPException``.
+    While reading a body, FastAPI propagates only subclasses of ``HTTPException``.
     """
 
     def __init__(self, answer: ApiError) -> None:
@@ -282,7 +279,7 @@ def require_found(thing: _T | None) -> _T:
 
 
 def dependency_error(error: TransientError) -> ApiError:
-    """Return the error response for an unavailable dependency, with its name if it is known."""
+    """Return the error response for an unavailable dependency, naming it if it is known."""
     sentence = error.sentence if isinstance(error, DependencyUnavailableError) else None
     return ApiError(ErrorCode.DEPENDENCY_UNAVAILABLE, sentence)
 

@@ -1,4 +1,4 @@
-"""Generates the section ``webhooks`` of the OpenAPI description from the payloads."""
+"""Generates the section ``webhooks`` of the OpenAPI description from the payload types."""
 
 from typing import Any, Final
 
@@ -27,7 +27,7 @@ _SAME: Final = {
     "RecognitionPayload": "RecognitionBody",
     "RegionPayload": "PlateRegion",
 }
-"""Payload types that are identical to a response type, and the names of the response types."""
+"""Payload types that are identical to a response type, mapped to that response type."""
 _SHOWN_AS: Final = {
     "AlertPayload": "AlertBody",
     "AlertSchedule": "ScheduleView",
@@ -35,7 +35,7 @@ _SHOWN_AS: Final = {
     "Point": "PointBody",
     "Zone": "ZoneView",
 }
-"""Payload types, and the response types whose fields have the same descriptions."""
+"""Payload types, mapped to the response types that describe the same fields."""
 _FIELDS: Final[dict[str, dict[str, Any]]] = {
     "alert": {"description": "The alert."},
     "at": {
@@ -130,7 +130,9 @@ def _webhook(event: EventName) -> dict[str, Any]:
                 "content": {"application/json": {"schema": envelope}},
             },
             "responses": {
-                "2XX": {"description": "Accepted. Other statuses are retried, or final."}
+                "2XX": {
+                    "description": "Accepted. Other statuses except redirects and 410 are retried."
+                }
             },
         }
     }

@@ -47,7 +47,7 @@ BODY_ERRORS = (
     ErrorCode.BODY_TOO_LARGE,
     ErrorCode.UNSUPPORTED_MEDIA_TYPE,
 )
-"""The errors of every call with a JSON body."""
+"""The errors that every call with a JSON body can return."""
 
 _EXAMPLE_REQUEST_ID = "0b1f7c5e9a9d4c7f8f1f2a6d5c3b4e21"
 _NUMBER = {"schema": {"type": "integer", "minimum": 0}}
@@ -92,7 +92,7 @@ class Error(ResponseModel):
 
 
 def error_responses(*codes: ErrorCode) -> dict[int | str, dict[str, Any]]:
-    """Return FastAPI's ``responses`` for ``codes`` and for the errors of every call."""
+    """Return FastAPI's ``responses`` for ``codes`` and the errors that every call can return."""
     by_status: dict[int, list[ErrorCode]] = defaultdict(list)
     named = {*codes, *_EVERYWHERE}
     for code in (code for code in ErrorCode if code in named):
@@ -182,7 +182,7 @@ async def openapi(request: Request) -> Response:
 
 
 def description_of(app: FastAPI) -> dict[str, Any]:
-    """Return the description of ``app``, which is generated only once."""
+    """Return the description of ``app``, generated on the first call."""
     if getattr(app.state, "openapi", None) is None:
         app.state.openapi = describe(app)
     found: dict[str, Any] = app.state.openapi
@@ -224,7 +224,7 @@ def describe(app: FastAPI) -> dict[str, Any]:
             "type": "apiKey",
             "in": "cookie",
             "name": SESSION_COOKIE,
-            "description": "Set by POST /api/session; over HTTPS it is __Host-session. Calls other "
+            "description": "Set by POST /api/session; named __Host-session over HTTPS. Calls other "
             "than GET must have an Origin header of the same site.",
         },
     }
@@ -253,7 +253,7 @@ def _complete(operation: dict[str, Any], access: Access) -> None:
 
 
 def _remove_defaults(schemas: dict[str, Any], name: str) -> None:
-    """Remove the defaults, which generated clients would send, from an update and nested types."""
+    """Remove defaults, which generated clients would send, from an update type and nested types."""
     for field in schemas[name].get("properties", {}).values():
         field.pop("default", None)
         part = field.get("$ref", "").removeprefix(_SCHEMAS)

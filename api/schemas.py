@@ -30,10 +30,10 @@ from common.urls.outbound import MAX_OUTBOUND_URL_LENGTH, parse_outbound_url
 _T = TypeVar("_T")
 
 MAX_NAMES = 200
-"""Maximum number of fields of a JSON object. Valid objects have less than a quarter of this."""
+"""Maximum number of fields of a JSON object. Valid objects have fewer than a quarter as many."""
 
 # Control characters (PostgreSQL accepts no NUL), and halves of surrogate pairs, which UTF-8 cannot
-# encode. One search is used, as 1 MB of text would otherwise block the event loop for 0.3 s.
+# encode. Checking the characters of 1 MB one by one would block the event loop for 0.3 s.
 _UNCLEAN = re.compile(r"[\x00-\x1f\x7f-\x9f\ud800-\udfff]")
 _LINE_BREAKS = str.maketrans("", "", "\t\n\r")
 
@@ -162,7 +162,7 @@ NewPassword = Annotated[
     Field(min_length=MIN_PASSWORD_CHARACTERS, max_length=MAX_PASSWORD_CHARACTERS),
     AfterValidator(_fit_password),
 ]
-"""A password that a person sets. The most common passwords are rejected."""
+"""A new password. The most common passwords are rejected."""
 
 TimeZone = Annotated[str, AfterValidator(_known_timezone), Field(examples=["Europe/Lisbon"])]
 """The IANA name of a time zone."""
@@ -177,7 +177,7 @@ OutboundAddress = Annotated[
     ),
     AfterValidator(_outbound_address),
 ]
-"""A URL to which the service sends."""
+"""A URL to which the service sends requests."""
 
 ShortNumber = Annotated[
     float,

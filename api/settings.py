@@ -54,8 +54,8 @@ class OwnerLimitSettings(DeliveryLimitSettings):
     requests_per_minute_per_owner: int = Field(
         1000,
         ge=1,
-        description="Requests per account and minute, over all API keys and sessions. Not "
-        "applied if rate limits for keys are disabled.",
+        description="Maximum number of requests per account and minute, over all API keys and "
+        "sessions. Not applied if rate limits for keys are disabled.",
     )
     image_calls_per_minute_per_owner: int = Field(
         300,
@@ -98,8 +98,8 @@ class ApiSettings(
         2000,
         ge=0,
         description="Maximum number of open client connections per API process, including event "
-        "streams. Further ones get 503. One IP address can use a quarter of them. 0: "
-        "unlimited.",
+        "streams. Further connections get 503. One IP address can use a quarter of the "
+        "limit. 0: unlimited.",
     )
     api_database_connections: int = Field(
         8, ge=2, le=200, description="Maximum number of PostgreSQL connections per API process."
@@ -118,7 +118,7 @@ class ApiSettings(
         0,
         ge=0,
         description="Days to keep images. After this, they are no longer linked and are deleted "
-        "from S3 by whole days (UTC). 0: keep forever.",
+        "from S3 one whole day (UTC) at a time. 0: keep forever.",
     )
     audit_retention_days: int = Field(
         365,
