@@ -107,7 +107,7 @@ class ErrorCode(StrEnum):
         405,
         "This path does not support the request method; see the Allow header.",
     )
-    DUPLICATE_IDENTIFIER = "duplicate_identifier", 409, "A camera with this identifier exists."
+    DUPLICATE_IDENTIFIER = "duplicate_identifier", 409, "The camera identifier is already in use."
     LIMIT_REACHED = "limit_reached", 409, "The account has reached its limit for this resource."
     LAST_ADMINISTRATOR = (
         "last_administrator",

@@ -71,7 +71,7 @@ def find_owner(session: Session, email: str) -> OwnerAccount | None:
 
 
 def get_owner(session: Session, owner_id: UUID) -> OwnerAccount:
-    """Return an account.
+    """Return an account with its credit balance.
 
     Raises:
         OwnerNotFoundError: the account no longer exists.
@@ -101,7 +101,7 @@ def lock_owner(session: Session, owner_id: UUID) -> Owner:
 
 
 def require_owner(session: Session, owner_id: UUID) -> Owner:
-    """Return an account.
+    """Return the row of an account.
 
     Raises:
         OwnerNotFoundError: the account no longer exists.

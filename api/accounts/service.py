@@ -125,7 +125,7 @@ def create_key(
     expires_at: datetime | None = None,
     ancestors: tuple[UUID, ...] = (),
 ) -> NewKey:
-    """Create an API key. Only a hash of the returned plain key is stored.
+    """Create an API key. The plain key is returned, but not stored.
 
     ``ancestors`` are the IDs of the keys from which this key descends, direct parent first.
 

@@ -48,7 +48,7 @@ class ImageStoreFullError(DependencyUnavailableError):
 
 @dataclass(frozen=True)
 class StoredImage:
-    """An image from S3, with the size of the frame in pixels, or None if no size was stored.
+    """An image from S3. Its width and height are None if they were not stored with the image.
 
     ``version`` identifies the content (hexadecimal). ``data`` is empty if only metadata was read.
     """

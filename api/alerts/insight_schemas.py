@@ -42,7 +42,7 @@ class ExplainedAlert(ResponseModel):
         "is still being processed."
     )
     unmet: list[Condition] = Field(
-        description="Conditions that are not met, by the alert's current settings."
+        description="Conditions of the alert's current settings that are not met."
     )
     triggered_at: Timestamp | None = Field(description="Time of the trigger (UTC); null: none.")
     is_late: bool | None = Field(description="Whether the trigger came long after the capture.")
@@ -74,7 +74,7 @@ class AlertTest(RequestModel):
     ] = None
 
     def backtest(self) -> Backtest:
-        """Return the requested time range.
+        """Return the test of the requested time range.
 
         Raises:
             ApiError: 400, the time range is invalid or too long.

@@ -101,7 +101,7 @@ async def get_alert(alerts: AlertsDep, caller: Caller, id: ResourceId) -> AlertA
 async def update_alert(
     alerts: AlertsDep, caller: Caller, id: ResourceId, body: AlertUpdate
 ) -> AlertAnswer:
-    """Updates the fields that are sent. Omitted fields, also of `schedule`, keep their values.
+    """Updates the fields that are sent. Others, including those of `schedule`, keep their values.
 
     If a URL that was returned as scheme and host only is sent back, the stored URL does not change.
     """

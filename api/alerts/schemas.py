@@ -119,7 +119,7 @@ class ScheduleBody(RequestModel):
 
 
 class AlertUpdate(RequestModel):
-    """Fields of an alert to update. Omitted fields, also of `schedule`, keep their values."""
+    """Alert fields to update. Omitted fields, including those of `schedule`, keep their values."""
 
     shown_only = frozenset({"id", "triggerCount", "lastTriggeredAt", "createdAt"})
 

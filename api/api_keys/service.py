@@ -184,7 +184,7 @@ class ApiKeys:
 
 
 def _granter(session: Session, caller: Principal) -> Granter:
-    """Return the permissions that the caller can grant, locked until the transaction ends.
+    """Lock the caller's account, and return the permissions that the caller can grant.
 
     Raises:
         ApiError: 401, the key or the session has become invalid since it was authenticated.

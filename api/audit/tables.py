@@ -1,4 +1,4 @@
-"""Defines the audit log's table. Triggers of other tables write entries. Entries are immutable."""
+"""Defines the audit log's table. Triggers on other tables write entries. Entries are immutable."""
 
 from datetime import datetime
 from typing import Any

@@ -134,7 +134,7 @@ class AuditEntryBody(ResponseModel):
     subject: AuditSubject | None = Field(exclude_if=is_absent, description="The resource acted on.")
     changes: list[AuditChange] = Field(description="Fields that were changed.")
     parameters: dict[str, Any] = Field(
-        description="Parameters of the request, or counts.", examples=[{"plate": "A****D"}]
+        description="Parameters of the request, or result counts.", examples=[{"plate": "A****D"}]
     )
     address: str | None = Field(
         exclude_if=is_absent, description="IP address of the caller.", examples=["192.0.2.7"]

@@ -1,6 +1,6 @@
 """Stores cameras in PostgreSQL, together with the records of changes for the ingest workers.
 
-A camera's subscription costs credits for each 30 days. The unused share is refunded.
+A camera's subscription costs credits per 30 days. Deleting a camera refunds the unused share.
 """
 
 from collections.abc import Collection

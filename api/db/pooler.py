@@ -16,7 +16,7 @@ _POOLED = "is_pooled"
 def is_pooled(driver: Any) -> bool:
     """Return whether there is a pooler between psycopg's connection and PostgreSQL.
 
-    A pooler sends each client a process ID of its own, not the ID of the server process.
+    A pooler reports an artificial process ID to clients instead of the server's process ID.
     """
     (process,) = driver.execute("SELECT pg_backend_pid()").fetchone()
     return bool(process != driver.info.backend_pid)
