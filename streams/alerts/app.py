@@ -92,7 +92,7 @@ def _matcher(app: StageApp, metrics: AlertMetrics, settings: AlertSettings) -> R
 
 
 def _candidates(app: StageApp, runner: StageRunner, metrics: AlertMetrics) -> HandleBatch:
-    # put() writes the changes, because Faust's own method requires a current event.
+    # Changes are written with put(), because Faust's own setter requires a current event.
     table = DurableTable(faust_table(app, "cooldowns"))
     alerts = raw_topic(app, ALERTS)
 

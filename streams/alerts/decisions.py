@@ -4,7 +4,7 @@ The state of a cooldown is written, and acknowledged by Kafka, before the trigge
 the process crashes in between, the candidate is read again and recognised as already triggered, and
 the trigger is published with the same id and times. If a pass had an early trigger, the state of
 the pass is written after the cooldown; after a crash in between, the whole decision is repeated.
-Early triggers are published before the pass is marked as ended, which suppresses early triggers.
+A pass is marked as ended after its early triggers are published. After that, none can follow.
 """
 
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence

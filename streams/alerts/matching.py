@@ -28,15 +28,15 @@ from streams.alerts.metrics import AlertMetrics
 from streams.alerts.rules import RuleStore
 
 EARLY_WITHIN_MS = 15_000
-"""A provisional recognition that has waited longer triggers nothing. No track lasts that long, so
-the final recognition has triggered the alert or will soon trigger the alert."""
+"""A provisional recognition that is older than this triggers nothing. No track lasts that long, so
+the final recognition has already triggered the alert or will soon do so."""
 
 Publish = Callable[[Iterable[AlertCandidate]], Awaitable[None]]
 """Publishes candidates in order. Returns once Kafka has stored the candidates."""
 
 
 def read_recognition(value: bytes) -> Recognition:
-    """Decode a recognition.
+    """Decode and return a recognition.
 
     Raises:
         InvalidInputError: the value cannot be decoded, or the id does not match the capture time.
@@ -45,7 +45,7 @@ def read_recognition(value: bytes) -> Recognition:
 
 
 def read_provisional(value: bytes) -> ProvisionalRecognition:
-    """Decode a provisional recognition.
+    """Decode and return a provisional recognition.
 
     Raises:
         InvalidInputError: the value cannot be decoded, or the id does not match the capture time.
@@ -99,7 +99,7 @@ class RuleMatcher:
         self._metrics.recognitions.inc(len(batch))
 
     async def handle_provisional(self, batch: Sequence[tuple[ProvisionalRecognition, int]]) -> None:
-        """Publish a candidate for each rule that a pass matches or matched early. Safe to repeat.
+        """Publish the candidates for early triggers and for their resolutions. Safe to repeat.
 
         Raises:
             TransientError: Kafka is unavailable.
@@ -172,13 +172,13 @@ class RuleMatcher:
             )
 
     def _matches_or_matched(self, sighting: Sighting, published_ms: int) -> Iterator[Rule]:
-        """Yield the rules that match now, and recently changed rules that matched before."""
+        """Yield the matching rules, and the matching earlier versions of recently changed rules."""
         yield from self._matches(sighting, published_ms)
         yield from self._rules.former(sighting)
 
     def _matches(self, sighting: Sighting, published_ms: int) -> Iterator[Rule]:
         for rule in self._rules.index.matching(sighting):
-            # A lagging worker, or the first worker of a new group, reads older records.
+            # A lagging worker, or the first of a new group, reads records older than the rule.
             if rule.alert.created_ms <= published_ms:
                 yield rule
 

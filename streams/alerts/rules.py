@@ -30,7 +30,7 @@ class RuleStore:
         self._metrics = metrics
         self._clock = clock
         # The first index has the version of each rule before its last change, and the next indexes
-        # have older versions. The rules are in the order of their last changes.
+        # have older versions. ``_changed`` has the rules in the order of their last changes.
         self._former = tuple(RuleIndex() for _ in range(_MAX_VERSIONS))
         self._changed: OrderedDict[UUID, float] = OrderedDict()
 

@@ -18,7 +18,7 @@ from streams.runtime.tables import DurableTable
 log = structlog.get_logger()
 
 _SWEEP_MS = 300_000
-# Alerts wait during a sweep, so the remaining keys are deleted with the next batch.
+# Limit per sweep, because alerts wait for it. The remaining keys are deleted with the next batch.
 _MAX_DELETIONS = 1_000
 
 

@@ -1,6 +1,6 @@
 """Builds the MQTT stage, which publishes recognitions, alerts and cameras to the broker.
 
-The stage is separate, so that an unavailable broker delays only the offsets of this stage.
+The stage is separate, so that an unavailable broker delays no other stage.
 """
 
 import asyncio
@@ -53,7 +53,7 @@ STAGE = "mqtt"
 _BATCH = 100
 _BATCH_WAIT_SECONDS = 0.01
 _LINK_VALIDITY = timedelta(days=1)
-"""Home Assistant fetches an image only when a person opens a page that shows the image."""
+"""Lifetime of image URLs. Home Assistant loads an image only when the image is displayed."""
 
 
 class ClientService(Service):
@@ -79,7 +79,7 @@ class ClientService(Service):
 def build_mqtt_app(settings: MqttStageSettings, images: S3Settings | None) -> StageApp:
     """Return the stage's app, not yet started.
 
-    ``images`` is the bucket for which image URLs are presigned, or None if no URLs are published.
+    ``images`` configures the bucket whose image URLs are published. None: no URLs are published.
 
     Raises:
         MisconfiguredError: a certificate file cannot be read.
@@ -178,7 +178,7 @@ def _begin_on_recovery(
 def _image_url(
     picture: MqttPicture, images: S3Settings | None
 ) -> Callable[[Recognition], str | None]:
-    """Return a function that returns the presigned URL of a recognition's image, if any."""
+    """Return a function that returns the presigned URL of a recognition's image, or None."""
     if images is None:
         return lambda _: None
     bucket = S3Bucket(images, read_seconds=1.0, connections=1)

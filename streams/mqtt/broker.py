@@ -117,7 +117,7 @@ def max_in_flight(wanted: int, properties: object) -> int:
 def max_packet_bytes(properties: object) -> int | None:
     """Return the size of the largest packet that the broker accepts, or None without a limit.
 
-    **Source:** MQTT 5.0, section 3.2.2.3.6 (Maximum Packet Size); a larger packet disconnects.
+    **Source:** MQTT 5.0, section 3.2.2.3.6 (Maximum Packet Size); a larger packet is an error.
     """
     return getattr(properties, "MaximumPacketSize", None)
 
@@ -159,7 +159,7 @@ class Connection:
         """Connect; see :meth:`Broker.open`."""
         settings = self._settings
         try:
-            # The thread completes even if the task is cancelled, so no orphan holds the client id.
+            # The thread finishes even if the task is cancelled, so no orphaned connection is left.
             await asyncio.to_thread(
                 self._client.connect,
                 settings.mqtt_host,
@@ -219,7 +219,7 @@ class Connection:
         """Close the connection in any state."""
         self._end()
         raw = self._client.socket()
-        # Otherwise, paho's socket is a WebSocket.
+        # paho's socket can also be None or a WebSocket.
         if isinstance(raw, socket.socket):
             # Shutting down the socket wakes paho's thread if it is waiting for a frozen broker.
             with suppress(OSError):
@@ -303,7 +303,7 @@ class Connection:
         """Return a callback for paho's thread that calls ``take`` on the event loop."""
 
         def call(*arguments: Any) -> None:
-            # The loop is closed because the process is exiting.
+            # The loop is already closed if the process is exiting.
             with suppress(RuntimeError):
                 self._loop.call_soon_threadsafe(take, *arguments)
 

@@ -75,7 +75,7 @@ class CameraRegistry:
         self._failures = 0
 
     def reset(self) -> None:
-        """Drop all state, because the partitions are read again from the released offsets."""
+        """Reset the state in memory. The partitions are read again from the released offsets."""
         self._is_behind = False
 
     async def configure(self, camera: CameraConfig, partition: int) -> None:
@@ -115,11 +115,11 @@ class CameraRegistry:
     ) -> None:
         """Publish a camera's status, or only its retained state if not ``is_event``.
 
-        If the camera is unknown, the call waits briefly, or for as long as configurations cannot be
-        published. Safe to repeat.
+        If the camera stays unknown for ``wait_seconds``, the status is dropped. Safe to repeat.
 
         Raises:
-            TransientError: the broker or Kafka is unavailable.
+            TransientError: the broker or Kafka is unavailable, or the camera is unknown because
+                configurations could not be published.
         """
         was_behind, failures = self._is_behind, self._failures
         await self._wait_for(status.camera_id, wait_seconds)

@@ -28,7 +28,7 @@ _ALERT = (
 
 
 def discovery_payload(names: TopicNames, camera: CameraConfig, *, has_image: bool) -> bytes:
-    """Return the device that represents a camera in Home Assistant, with its entities.
+    """Return the message that describes a camera as a device with entities in Home Assistant.
 
     ``has_image``: whether to include the image of the latest pass.
     """

@@ -31,7 +31,7 @@ log = structlog.get_logger()
 class StartTimes:
     """Stores the time at which each partition was first read. Older events are not published.
 
-    When MQTT is enabled for the first time, Kafka still has the events of a week.
+    When MQTT is enabled for the first time, Kafka still has the events of the last week.
     """
 
     def __init__(self, table: DurableTable, now_ms: Callable[[], int]) -> None:
@@ -52,7 +52,7 @@ class StartTimes:
                 await self._table.put(_key(partition), value, partition=partition)
 
     def is_started_before(self, partition: int, at_ms: int) -> bool:
-        """Return whether the partition was first read before ``at_ms`` (Unix ms)."""
+        """Return True if the partition's start time is at most ``at_ms`` (Unix ms) or unknown."""
         begun = self._table.get(_key(partition))
         return begun is None or int(begun) <= at_ms
 
@@ -61,7 +61,7 @@ def _key(partition: int) -> bytes:
     return str(partition).encode()
 
 
-# The configuration and the first status of a new camera arrive on different topics.
+# A camera's first status can arrive before its configuration, which is on another topic.
 _CAMERA_KNOWN_WITHIN_SECONDS = 3.0
 
 

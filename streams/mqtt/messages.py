@@ -102,7 +102,7 @@ class TopicNames:
 def recognition_message(
     names: TopicNames, recognition: Recognition, *, published_ms: int
 ) -> Message:
-    """Return the message of a recognition.created event, with the same id as for webhooks."""
+    """Return the message of a recognition.created event, with the webhook event's id."""
     name = EventName.RECOGNITION_CREATED
     envelope = EventEnvelope(
         id=event_id(recognition.captured_ms, name, str(recognition.id)),
@@ -121,7 +121,7 @@ def image_message(names: TopicNames, recognition: Recognition, url: str) -> Mess
 
 
 def alert_message(names: TopicNames, trigger: AlertTrigger) -> Message:
-    """Return the message of a trigger, with the same id as for webhooks, but no notifications.
+    """Return the message of a trigger, with the webhook event's id, without notifications.
 
     Confirmations and corrections of early triggers have a separate topic, so that a subscriber that
     opens a gate on each message does not open the gate twice.
@@ -141,7 +141,7 @@ def alert_message(names: TopicNames, trigger: AlertTrigger) -> Message:
 def camera_message(
     names: TopicNames, name: EventName, camera: CameraConfig, status: CameraStatus
 ) -> Message:
-    """Return the message of a camera event, with the same id as for webhooks, but no stream URL."""
+    """Return the message of a camera event, with the webhook event's id, without the stream URL."""
     envelope = EventEnvelope(
         id=event_id(status.at_ms, name, str(status.camera_id)),
         event=name,

@@ -28,7 +28,7 @@ Announce = Callable[[Publish], Awaitable[None]]
 
 
 class ReconnectingClient:
-    """Maintains a connection while it runs, with growing pauses between attempts."""
+    """Stays connected while :meth:`run` is running, with growing pauses between attempts."""
 
     def __init__(
         self,
@@ -37,7 +37,7 @@ class ReconnectingClient:
         *,
         retry: RetryPolicy,
     ) -> None:
-        """``announce`` can be replaced at any time."""
+        """The attribute ``announce`` can be set at any time."""
         self._connect = connect
         self._metrics = metrics
         self._retry = retry
@@ -130,7 +130,7 @@ class ReconnectingClient:
     def _on_acknowledged(self, message: Message) -> None:
         self._metrics.messages.labels(message.kind.value).inc()
         if message.retain:
-            # Retained messages can be published repeatedly.
+            # The same retained message may have to be published again later.
             return
         self._acknowledged[hash(message)] = None
 
