@@ -173,7 +173,7 @@ def _add_tracking(
     cache: FrameCache,
     states: TrackerStateStore,
 ) -> TrackingAgent:
-    """Add the agent that turns readings into recognitions and stores images of passes in S3."""
+    """Add the agent that turns readings into recognitions with images. Return its handler."""
     readings, table = raw_topic(app, READINGS), faust_table(app, "pending-images")
     frames = FrameStore(cache, FrameLog(settings), metrics)
     images = PassImageStore(

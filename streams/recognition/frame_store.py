@@ -24,7 +24,7 @@ from streams.recognition.metrics import FetchOutcome, RecognitionMetrics
 _TIMEOUT_MS = 10_000
 _POLL_MS = 500
 _POLLED_RECORDS = 16
-# This is short because tracking waits for a frame, and a rebalance for tracking. The stage retries.
+# Short, because tracking waits for frames and a rebalance waits for tracking. The stage retries.
 _BOOTSTRAP_MS = 5_000
 
 
@@ -57,7 +57,7 @@ class FrameCache:
     def __init__(self, limit_bytes: int) -> None:
         """``limit_bytes`` is the maximum total size. If it is 0, no frames are cached."""
         self._limit_bytes = limit_bytes
-        # The caches of cachetools do not report evictions, which the set of each camera needs.
+        # A cachetools cache would not report evictions, but each camera's set must be updated.
         self._frames: OrderedDict[FrameReference, bytes] = OrderedDict()
         self._camera_of: dict[FrameReference, bytes] = {}
         self._of_camera: dict[bytes, set[FrameReference]] = {}
@@ -114,7 +114,7 @@ class FrameLog:
         self._position: tuple[int, int] | None = None
 
     async def fetch(self, partition: int, offset: int) -> FrameChunk:
-        """Return the records, if any, from an offset or from the first existing offset.
+        """Return the next records, if any, from ``offset`` or, if later, the first existing offset.
 
         Raises:
             TransientError: Kafka is not responding.

@@ -53,8 +53,8 @@ def direction_between(first: Box, last: Box) -> Direction | None:
     """Return the direction of a plate between two of its boxes, or None if it is not clear.
 
     An approaching plate grows in width and height; a crossing plate moves sideways and does not
-    change its size. A vehicle that drives straight past the camera also moves sideways: while the
-    plate grows by the factor e, by the vehicle's distance from the camera's axis (pinhole).
+    change its size. A vehicle that drives straight past the camera also moves sideways: while its
+    plate grows by the factor e, it moves by its distance from the camera's axis (pinhole model).
     """
     if min(first.width, first.height, last.width, last.height) <= 0:
         return None

@@ -44,7 +44,7 @@ class PoisonFrameError(InvalidInputError):
 
 
 WaitOrder = Callable[[], Awaitable[None]]
-"""Returns once all earlier results are published. Raises an error if a record was abandoned."""
+"""Returns once all earlier results are published. Raises an error if one was abandoned."""
 
 Release = Callable[[], None]
 """Lets another record be processed while the current record only waits for its turn."""
@@ -126,7 +126,7 @@ class ReadingAgent:
     async def analyse(
         self, record: FrameRecord, meta: FrameMeta, plan: AnalysisPlan, cache_key: bytes
     ) -> "FrameResult":
-        """Return the plates in a frame. A frame with plates is cached in memory, keyed by camera.
+        """Return the result of reading a frame. A frame with plates is cached under ``cache_key``.
 
         Raises:
             TransientError: a dependency is unavailable.
@@ -165,7 +165,7 @@ class ReadingAgent:
             log.warning(event, camera_id=str(meta.camera_id), age_seconds=age_seconds)
 
     def _is_to_be_logged(self, event: str, meta: FrameMeta) -> bool:
-        """Return True once per minute and camera, because all frames of a camera may be faulty."""
+        """Return whether to log: once per minute and camera, as all of its frames may be faulty."""
         now_ms, key = self._now_ms(), (event, meta.camera_id)
         if now_ms - self._logged_ms.get(key, -_LOG_INTERVAL_MS) < _LOG_INTERVAL_MS:
             return False

@@ -1,10 +1,10 @@
 """Reads the gaps of one worker (the late lane) while fresh frames leave capacity.
 
 A gap is read in chunks from the beginning. Each record is published as a late reading on the same
-topic as fresh readings, and the position is stored after each chunk. Reading of a gap starts once
-all earlier records are published (then the end of the gap is committed), and continues a little
-past the end to follow vehicles in view. Then the end of the gap is published, and the gap is
-deleted. A chunk interrupted by a crash is read again; tracking ignores known records.
+topic as fresh readings, and the position is stored after each chunk. A gap is read once its end is
+committed, because then all earlier records are published. Reading continues a little past the end
+to follow vehicles in view. Then the end of the gap is published, and the gap is deleted. A chunk
+interrupted by a crash is read again; tracking ignores known records.
 """
 
 import asyncio
@@ -49,7 +49,7 @@ _NOTHING_FOLLOWED: Final = AnalysisPlan()
 """Many late frames are skipped, so all plates in the remaining frames are read."""
 
 Reject = Callable[[FrameRecord, InvalidInputError], Awaitable[None]]
-"""Sends a record that can never be read to the dead letters. Returns once Kafka stored this."""
+"""Dead-letters a record that can never be read. Returns once Kafka has stored the dead letter."""
 
 
 class _StageStoppingError(Exception):

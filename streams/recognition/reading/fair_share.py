@@ -3,8 +3,8 @@
 While the stage keeps up, all frames are read. If frames are late and cameras send more than the
 stage can read, the capacity is shared between the accounts (max-min fairness). All frames of
 accounts that send at most an equal share are read. The unused capacity goes to the other accounts,
-whose frames are thinned out evenly, which is best for tracking. No frames are skipped here while
-the stage catches up after an outage (it reads more than cameras send), or if one account sends.
+whose frames are thinned out evenly, which is best for tracking. No frames are skipped here if only
+one account sends, or if the stage catches up after an outage (reading more than cameras send).
 """
 
 import math
@@ -115,7 +115,7 @@ class FairShare:
         return self._readers / self._frame_seconds if self._frame_seconds else math.inf
 
     def _is_too_much(self, wanted: Mapping[UUID, float], stays_behind: bool) -> bool:
-        """Return whether several accounts send too much; a shrinking backlog does not count."""
+        """Return whether several accounts together send too much. Catching up does not count."""
         total = sum(wanted.values())
         if len(wanted) < 2:
             return False

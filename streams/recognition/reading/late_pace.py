@@ -3,7 +3,7 @@
 After an outage, Kafka has frames that are minutes old. Reading all of them would take as long as
 the outage again, and reading none would lose all vehicles of that time. Therefore one late frame
 per camera and time step is read: few enough to catch up, and enough for two readings of each
-vehicle. If the stage still does not catch up within some minutes, the steps grow, and some fresh
+vehicle. If the stage still does not catch up within a few minutes, the steps grow, and some fresh
 frames are skipped as well, so that reading stays ahead of Kafka's retention.
 """
 

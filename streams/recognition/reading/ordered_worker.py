@@ -93,7 +93,7 @@ class OrderedTaskPool:
         task.add_done_callback(lambda done: self._finished(done, position))
 
     def release(self, position: QueuePosition) -> None:
-        """Release the slot of a task that only waits for the turn."""
+        """Release the slot of a waiting task, unless too many tasks already wait without a slot."""
         if position.holds_slot and self._without_slot < _MAX_WITHOUT_SLOT:
             position.holds_slot = False
             self._without_slot += 1
@@ -118,7 +118,7 @@ class OrderedTaskPool:
 
 
 class OrderedFrameWorker:
-    """Passes frames to the agent. If one is abandoned, all later frames of the partition are."""
+    """Passes frames to the agent. If a frame is abandoned, so are the partition's later frames."""
 
     def __init__(
         self, task_pool: OrderedTaskPool, runner: StageRunner, reading: ReadingAgent

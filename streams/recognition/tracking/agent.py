@@ -131,7 +131,7 @@ class TrackingAgent:
             self._metrics.tracks.labels(outcome.value).inc(count)
 
     def forget_counts(self) -> None:
-        """Reset the counts, because another worker may have counted cameras in the meantime."""
+        """Discard the counts in memory, which can be outdated after a rebalance."""
         self._lanes.forget()
 
     async def _store_state(
@@ -181,7 +181,7 @@ class TrackingAgent:
             await self._marks.write(lane.key, mark)
 
     async def _publish_pass(self, key: bytes, frame: FrameReadings, resolved: Pass) -> Recognition:
-        """Publish a recognition, in the trace of the frame with its best reading, if any."""
+        """Publish and return a recognition, in the trace of its best reading's frame, if traced."""
         trace = parse_traceparent(resolved.best.trace)
         if trace is None:
             with outside_traces():
@@ -219,7 +219,7 @@ def pass_id(camera_id: UUID, resolved: Pass) -> UUID:
 
 
 def recognition_of(frame: FrameReadings, resolved: Pass) -> Recognition:
-    """Return the recognition of a pass, without images. ``frame`` ended the pass."""
+    """Return the recognition of a pass, without images. ``frame`` is any frame of the camera."""
     return Recognition(
         id=pass_id(frame.camera_id, resolved),
         owner_id=frame.owner_id,

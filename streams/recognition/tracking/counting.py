@@ -1,11 +1,11 @@
 """Counts each camera's frames and vehicles by outcome, minute by minute. No I/O.
 
 Records of the frames topic contain an ingest worker's counts since the worker took over the camera;
-the difference from the previous record is added here. With each published minute, a mark of the
-counts so far is stored. The next worker continues from the mark, and uses it to detect frames that
-expired on Kafka in the meantime. The sums of the current minute are only in memory: if a worker
-starts or cameras are reassigned within a minute, the counts of that minute lack the frames analysed
-before. Replays count nothing twice: repeated records are not counted again, and if a minute is
+the difference from the previous record is added here. With each published minute, a mark with
+the counts is stored. The next worker continues from this mark, and uses it to detect frames that
+have expired on Kafka since. The sums of the current minute are only in memory: if a worker starts
+or cameras are reassigned within a minute, the counts of that minute lack the frames analysed
+earlier. Replays count nothing twice: repeated records are not counted again, and if a minute is
 published twice, the more complete one counts.
 """
 
@@ -98,7 +98,7 @@ class CameraCounter:
     def finished(self, frame: FrameReadings) -> CameraCounts | None:
         """Return the counts of the minute that a record ends, or None if it ends no minute.
 
-        The counts are the same until the record is added.
+        The result stays the same until the record is added.
         """
         minute = self._minutes.get(frame.camera_id)
         if minute is None or minute.has(frame):
@@ -177,7 +177,7 @@ class CameraCounter:
         self._minutes.pop(camera_id, None)
 
     def forget(self) -> None:
-        """Drop all cameras, because another worker may have counted them in the meantime."""
+        """Drop all cameras, whose counts can be outdated after a rebalance."""
         self._minutes.clear()
 
     @staticmethod

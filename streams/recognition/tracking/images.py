@@ -20,7 +20,7 @@ _CONNECTIONS = 4
 _MARGIN = 0.15
 _JPEG_QUALITY = 92
 _REFUSED_CODES = frozenset({"AccessDenied"})
-"""S3 also responds with this status for a missing image, if it denies listing the bucket."""
+"""S3 also responds with these codes for a missing image if listing the bucket is denied."""
 
 
 class RecognitionImageStore:

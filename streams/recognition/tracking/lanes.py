@@ -4,8 +4,8 @@ Each lane has a separate state, so that a tracker never mixes old and new times.
 a gap, the fresh lane hands over its state: open tracks continue in the gap's lane, and recognised
 plates are known in both lanes. After the end of the gap, the gap's lane reads on for as long as a
 track can last, to follow the vehicles in view, but starts no new tracks. A vehicle that both lanes
-see belongs to the lane that reports it first. The other lane's state gets the recognition, so that
-it suppresses the vehicle.
+see belongs to the lane that reports it first. The recognition is also stored in the other lane's
+state, so that the other lane suppresses the vehicle.
 
 One agent manages all lanes, in the order of the readings topic: all readings from before a gap
 precede the first late reading and the first reading after the gap.
@@ -148,7 +148,7 @@ class Lanes:
             await self._states.drop(own_key)
 
     def forget(self) -> None:
-        """Drop the counts in memory, because another worker may have counted in the meantime."""
+        """Discard the counts in memory, which can be outdated after a rebalance."""
         self._counter.forget()
         self._late_counter.forget()
 
@@ -162,7 +162,7 @@ class Lanes:
             own_key = late_key(frame.frame.partition, gap, key)
             is_begun = fresh is None and self._states.get(own_key) is not None
             if is_begun and frame.late:
-                # The camera has been deleted in the meantime.
+                # The fresh lane has already deleted the camera.
                 continue
             if not is_begun:
                 await self._states.write(own_key, msgspec.structs.replace(before, gap=None))

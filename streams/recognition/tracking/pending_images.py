@@ -38,7 +38,7 @@ FetchFrame = Callable[[FrameReference], Awaitable[bytes | None]]
 """Returns a frame, or None if the frame has expired. Raises TransientError."""
 
 PublishLost = Callable[[bytes, Recognition], Awaitable[None]]
-"""Publishes a recognition that no longer names lost images. Returns once Kafka stored this."""
+"""Publishes a recognition that no longer names lost images. Returns once it is stored."""
 
 
 class PendingImages(Record, frozen=True, kw_only=True):

@@ -21,7 +21,7 @@ from streams.recognition.tracking.tracks import ReportedTrack, Track, is_part
 _MIN_READINGS = 2
 """A single reading is never reported, however few readings a recognition requires."""
 _MAX_REPORTS = 4
-"""A track that was read as this many different plates is not reported under another plate."""
+"""A track that was reported under this many plates is not reported under another plate."""
 _SAME_VEHICLE_EDITS = 1
 
 
@@ -90,7 +90,7 @@ def _min_readings(rules: TrackingRules) -> int:
 
 
 def _has_reported(other: Track, plate: str) -> bool:
-    """Return whether another track, possibly of the same vehicle, was already reported."""
+    """Return whether a track was reported as the plate or as a similar plate."""
     return any(
         edit_distance(each.plate, plate) <= _SAME_VEHICLE_EDITS or is_part(each.plate, plate)
         for each in other.provisional_plates
@@ -98,7 +98,7 @@ def _has_reported(other: Track, plate: str) -> bool:
 
 
 def _has_fragment_reported(track: Track, plate: str) -> bool:
-    """Return whether a fragment of a track, to be resolved later, was reported as the plate."""
+    """Return whether an unresolved fragment of a track was reported as the plate."""
     return any(
         each.plate == plate for fragment in track.fragments for each in fragment.provisional_plates
     )

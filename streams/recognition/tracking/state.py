@@ -38,7 +38,7 @@ from streams.recognition.tracking.tracks import (
 
 _MAX_TRACKS = 64
 _CLOCK_SET_BACK_MS = 5_000
-"""If a camera's clock goes back by more, the clock was reset. Waiting would stall the tracks."""
+"""If a clock goes back by more than this, it was reset. Waiting would stall the camera's tracks."""
 
 
 class TrackerState(Record, frozen=True, kw_only=True):
@@ -63,7 +63,7 @@ class TrackerState(Record, frozen=True, kw_only=True):
         """Return the result of applying a frame's readings (or a tick) to the camera's state.
 
         Applying a frame twice changes nothing, so a replay is harmless. If ``starts_tracks`` is
-        false, readings that continue no track belong to another lane.
+        false, readings that continue no track are ignored: they belong to another lane.
         """
         if is_done(self, frame):
             return Transition(self)
@@ -163,7 +163,7 @@ class Transition:
 
 @dataclass(frozen=True)
 class _Resolution:
-    """Ended tracks, continuing tracks, and the suppressed plates after both were applied."""
+    """The ended tracks, and the continuing tracks and suppressed plates after resolving them."""
 
     ended: EndedTracks
     going: tuple[Track, ...]
@@ -226,7 +226,7 @@ def _resolve_all(
     state: TrackerState,
     rules: TrackingRules,
 ) -> _Resolution:
-    """Resolve the ended tracks of a state. Tracks with the most frames are resolved first."""
+    """Return the resolution of ended tracks. Tracks with the most frames are resolved first."""
     suppressed = state.suppressed
     passes: list[Pass] = []
     missed: list[Track] = []

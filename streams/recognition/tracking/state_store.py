@@ -1,7 +1,7 @@
 """Stores tracker states by camera in a table. Nothing is stored for a deleted camera.
 
 After a crash, records from before a camera's deletion may be read again although the camera's state
-has already been deleted. These records would start tracks in the middle, with other ids. Therefore
+has already been deleted. These records would start tracks in mid-pass, with other ids. Therefore
 the table has the position of the last deletion for each partition of the frames topic. For a camera
 without a state, all records before this position count as processed.
 """

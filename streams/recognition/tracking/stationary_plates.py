@@ -36,7 +36,7 @@ _DETAIL_LOST = 0.5
 _DETAIL = 2.0
 
 _GAP_MS = 10_000
-"""If two pieces of evidence are further apart, it is unknown what happened in between."""
+"""If two observations are further apart than this, it is unknown what happened in between."""
 
 _NOTED_MS = 5_000
 """Interval at which continuing evidence is recorded, because recording it writes the state."""

@@ -29,11 +29,11 @@ _ADJACENT_EDITS = 1
 _NEAR_WIDTHS = 1.5
 _STATIONARY_OVERLAP = 0.8
 _STATIONARY_SIMILARITY = 0.7
-# If a text was read this often with this confidence, a text that differs more is another plate.
+# A text read this often with this confidence is another plate if it differs by more than 1 edit.
 _SURE_COUNT = 3
 _SURE_CONFIDENCE = 0.9
 
-# Both lanes see a vehicle that is in view at the end of a gap.
+# Thresholds for a vehicle in view at the end of a gap, which both lanes see.
 _HANDOVER_MS = 2_500
 _HANDOVER_WIDTHS = 4.0
 _HANDOVER_SIMILARITY = 0.5
@@ -120,7 +120,7 @@ def may_be_suppressed(
 def recognized_as(
     plate: SuppressedPlate, track: ReportedTrack, rules: TrackingRules
 ) -> SuppressedPlate | None:
-    """Return the plate if its recognition is of the same pass as a reported track, or None.
+    """Return the plate, or None if its recognition is of an earlier pass than a reported track.
 
     A recognition that was published before the track began does not resolve the track's reports:
     the recognition triggered alerts at that time, and no vehicle has passed since.
@@ -139,7 +139,7 @@ def _is_similar(text: str, plate: str, minimum: float) -> bool:
 def suppress(
     suppressed: tuple[SuppressedPlate, ...], track: Track, plate: str
 ) -> tuple[SuppressedPlate, ...]:
-    """Return the suppressed plates with another plate, without the oldest plate if too many."""
+    """Return the suppressed plates with another plate. At the limit, drop the oldest plate."""
     new = SuppressedPlate(
         plate=plate,
         last_seen_ms=track.last_seen_ms,

@@ -24,7 +24,7 @@ def is_part(one: str, other: str) -> bool:
 
 
 def similarity(one: str, other: str) -> float:
-    """Return 1 for equal texts, 0 for texts with nothing in common."""
+    """Return the similarity of two texts, from 0 (nothing in common) to 1 (equal)."""
     longest = max(len(one), len(other))
     return 1 - edit_distance(one, other) / longest if longest else 1.0
 
@@ -126,7 +126,7 @@ class Track(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def reported(self) -> tuple[ReportedTrack, ...]:
-        """The reports of this vehicle, which must be resolved if the track is no separate pass."""
+        """The reports of this vehicle, to be resolved if the track is not a separate pass."""
         if not self.provisional_plates:
             return self.fragments
         own = ReportedTrack(
@@ -182,7 +182,7 @@ def start_track(frame: FrameReadings, index: int) -> Track:
 def extend_track(track: Track, frame: FrameReadings, reading: PlateReading) -> Track:
     """Return the track extended by another reading.
 
-    A plate that the frame's edge cuts off moves the track, but does not count for the text.
+    A reading cut off by the frame's edge moves the track, but adds no new text to the track.
     """
     is_cut = _is_cut(frame, reading)
     moved_on = _moved_on(track, frame, reading.box)

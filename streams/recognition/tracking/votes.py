@@ -17,14 +17,14 @@ import msgspec
 from common.records.recognitions import CharacterOption, PlateReading
 
 _MIN_PROBABILITY = 0.01
-"""Lower bound, so that no single reading can veto a character. Any reading can be wrong."""
+"""Lower bound for probabilities, so that one wrong reading cannot veto a character."""
 _OTHER_CHARACTERS = 33
 """Number of characters of A-Z0-9 besides a reading's three most likely characters."""
 _MAX_CANDIDATES = 6
 _CONFIDENCE_POWER = 3
 """A reading with confidence 0.9 counts as much as six readings with confidence 0.5."""
 _MIN_WHOLE_SHARE = 0.5
-"""Minimum weight of a longer text relative to its part. Below, its extra character is wrong."""
+"""Minimum weight of a longer text relative to its part. If lower, its extra character is wrong."""
 _MIN_PART_LENGTH = 4
 
 
