@@ -34,7 +34,7 @@ class AlertCache:
         self._former: LRUCache[_Revision, bytes] = LRUCache(_FORMER_BYTES, getsizeof=len)
         self._last_former: LRUCache[UUID, int] = LRUCache(_MISSED)
         self._ready: LRUCache[_Revision, AlertConfig] = LRUCache(_READY)
-        # A retry looks up the same deleted alert repeatedly.
+        # Retries look up the same deleted alert again, and must not wait each time.
         self._missed: TTLCache[_Revision, None] = TTLCache(_MISSED, _MISSED_SECONDS)
         self._changed = asyncio.Event()
 
@@ -73,7 +73,7 @@ class AlertCache:
         return trigger if alert is trigger.alert else msgspec.structs.replace(trigger, alert=alert)
 
     def newer(self, alert: AlertConfig) -> AlertConfig | None:
-        """Return the latest revision of an alert, or None if ``alert`` is the latest revision."""
+        """Return the latest revision of an alert, or None if none is newer than ``alert``."""
         revision = self._latest.get(alert.alert_id, (0, b""))[0]
         return self._content((alert.alert_id, revision)) if revision > alert.revision else None
 

@@ -104,7 +104,7 @@ class StageTopic(faust.Topic):
             raise TransientError(wanted.not_made(name)) from error
 
     async def send(self, **message: Any) -> Any:
-        """Send a message if this worker is still a member of its consumer group.
+        """Send a message and return its future. The worker must still be a member of its group.
 
         Raises:
             TransientError: the worker has not heard from its group for the length of a session.
@@ -151,7 +151,7 @@ class StageApp(faust.App):
     def is_next(self, event: Event) -> bool:
         """Return whether all earlier events of the event's partition are released.
 
-        The result is False if the partition was revoked since, even if it was assigned again.
+        The result is False if the partition has been revoked, even if it was assigned again.
         """
         return isinstance(self._consumer, StageConsumer) and self._consumer.is_next(event.message)
 

@@ -33,7 +33,7 @@ class Backlog:
         self._table = table
         self._open: dict[int, list[OpenGap]] = {}
         self.generation = 0
-        """Number of the current assignment. An older gap may belong to another worker by now."""
+        """Number of the current assignment. Earlier gaps may now belong to another worker."""
         self.has_any = asyncio.Event()
 
     def restore(self, partitions: Collection[int]) -> None:
@@ -185,7 +185,7 @@ class OffsetSkipper:
     """Moves a consumer past gaps. Records of a gap are never delivered, even after a crash."""
 
     def __init__(self, app: Any, progress: Mapping[TP, PartitionProgress]) -> None:
-        """``app`` is a :class:`streams.runtime.app.StageApp`, which imports this module."""
+        """``app`` is a :class:`streams.runtime.app.StageApp`, whose module imports this module."""
         self._app = app
         self._progress = progress
         self._noting = asyncio.Lock()
@@ -223,7 +223,7 @@ class OffsetSkipper:
     def pass_over(self, ends: Mapping[TP, int]) -> None:
         """Record that reading resumes at the ends of gaps."""
         for tp, end in ends.items():
-            # The partition may have been revoked in the meantime.
+            # The partition may have been revoked during the seek.
             if tp in self._progress:
                 self._progress[tp].pass_over(end)
 
@@ -265,7 +265,7 @@ class OffsetSkipper:
             return True
 
     def _pass_hole(self, tp: TP, expected: int, offset: int) -> None:
-        """After a second fetch, accept that there are no records before a record in a gap."""
+        """Skip records that are missing before a gap if a second fetch has not returned them."""
         if self._sought.get(tp) == expected:
             self._progress[tp].pass_over(offset)
         self._sought[tp] = expected

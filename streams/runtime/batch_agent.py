@@ -35,7 +35,7 @@ class Batch(Generic[M, R]):
 def read_batch(
     messages: Iterable[tuple[M, bytes | None]], read: Callable[[bytes], R]
 ) -> Batch[M, R]:
-    """Decode messages, given as pairs of a message and its value.
+    """Decode messages, given as pairs of a message and its value, and return the batch.
 
     ``read`` raises InvalidInputError for a value that can never be decoded.
     """
@@ -104,7 +104,7 @@ def add_batch_agent(
     max_batch: int,
     within_seconds: float,
 ) -> None:
-    """Pass a topic's messages to ``handle`` in batches, as :func:`in_batches` does."""
+    """Add an agent that passes a topic's messages to ``handle`` in batches (:func:`in_batches`)."""
 
     @app.agent(raw_topic(app, topic), name=f"{stage}-{topic.name}", concurrency=1)
     async def take_batches(stream: Any) -> None:
@@ -118,7 +118,7 @@ async def event_batches(
 ) -> AsyncGenerator[Sequence[Event], None]:
     """Yield the events of a Faust stream in batches.
 
-    Requesting the next batch acknowledges the last batch. A rebalance waits for this.
+    Requesting the next batch acknowledges the previous batch. A rebalance waits for this.
     """
     stream.enable_acks = False
     found: AsyncIterable[Event] = stream.events()

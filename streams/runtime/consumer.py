@@ -80,7 +80,7 @@ class StageConsumerThread(driver.AIOKafkaConsumerThread):
         coordinator._do_heartbeat = noted_beat
 
     def _verify_aiokafka_event_path(self, now: float, tp: TP) -> bool:
-        """Report no fault while tables are read; see :meth:`StageConsumer.verify_event_path`.
+        """Return False, which reports no fault; see :meth:`StageConsumer.verify_event_path`.
 
         Faust measures from the start of the process, and so reports changelogs that are read late.
         """
@@ -249,8 +249,8 @@ class StageConsumer(driver.Consumer):
         found = await self._thread.offset_since(tp, since_ms)
         start = end if found is None else found
         log.error("partition_truncated", partition=str(tp), expected=expected, end=end, start=start)
-        # Faust commits nothing below the offset that it knows, so the next start would skip records
-        # that precede the first commit after this start.
+        # Faust commits no offset below the last committed offset that it knows. Without this reset,
+        # the next start would skip records.
         self._committed_offset[tp] = None
         if await self._commit({tp: start}):
             self._committed_offset[tp] = start
@@ -303,7 +303,7 @@ class StageConsumer(driver.Consumer):
             log.info("seek_interrupted", partitions=[str(tp) for tp in ends])
             self._unread.update(ends)
         else:
-            # A rebalance in the meantime has already sought the right position.
+            # If a rebalance has begun, the rebalance sets the right position.
             if generation_id == self.app.consumer_generation_id and not self.app.rebalancing:
                 self._skipper.pass_over(ends)
 
@@ -348,7 +348,7 @@ class StageConsumer(driver.Consumer):
         try:
             await self.seek_wait(known)
         except (IllegalStateError, TimeoutError):
-            # A rebalance has begun in the meantime, and will seek the right position.
+            # A rebalance has begun, and will set the right position.
             log.info("seek_interrupted", partitions=[str(tp) for tp in known])
             return
         self._unread.difference_update(positions)

@@ -15,8 +15,8 @@ from faust.types import TP
 
 SHORT_MS: Final = 100
 LONG_MS: Final = 1_000
-_IDLE_SECONDS: Final = 5.0
 # Other requests on the connection wait for a held fetch, and a rebalance sends many requests.
+_IDLE_SECONDS: Final = 5.0
 
 
 class FetchWaitTuner:

@@ -1,6 +1,6 @@
 """Exits the process of a stage without acknowledging any message.
 
-This module is separate because the consumer, the runner and the worker import each other.
+This module is separate to avoid import cycles between the consumer, the runner and the worker.
 """
 
 import os
@@ -8,5 +8,5 @@ from typing import NoReturn
 
 
 def end_process(status: int) -> NoReturn:
-    """Exit immediately, without running exit handlers and without an acknowledgement."""
+    """Exit immediately, without running exit handlers or acknowledging messages."""
     os._exit(status)

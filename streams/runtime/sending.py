@@ -148,7 +148,7 @@ async def _send_partition(
     taken: list[bool],
     spans: Mapping[int, Span],
 ) -> Exception | None:
-    """Send the messages of a partition in batches; mark the messages that Kafka has stored."""
+    """Send a partition's messages and mark the stored ones. Return the first error, or None."""
     begin = 0
     while begin < len(indices):
         batch = producer.create_batch()

@@ -45,7 +45,7 @@ exits without committing, and is restarted."""
 RETRY_PAUSE_SECONDS = 10.0
 """The longest pause between two attempts."""
 DEAD_LETTERS_PER_MINUTE = 100
-"""Above this rate, the process exits, because messages are safer on their own topic."""
+"""At a higher rate, the process exits, because messages are safer on their original topic."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -48,7 +48,7 @@ def build_sink(settings: SinkSettings) -> StageApp:
     recognitions = raw_topic(app, RECOGNITIONS)
 
     def has_first_partition() -> bool:
-        """Return whether this worker updates rollups: only one worker must do so."""
+        """Return whether this worker must update the rollups. One worker is enough."""
         return not app.is_leaving and 0 in app.own_partitions(recognitions)
 
     async def update_rollups() -> None:

@@ -29,7 +29,7 @@ class RollupUpdater:
         self._unfinished: frozenset[UUID] = frozenset()
 
     async def run(self, is_ours: Callable[[], bool]) -> None:
-        """Sweep periodically while ``is_ours()``, until cancelled. Failed sweeps are retried."""
+        """Sweep regularly if ``is_ours()`` is true, until cancelled. Failed sweeps are retried."""
         while True:
             await asyncio.sleep(self._every_seconds)
             if not is_ours():
@@ -63,7 +63,7 @@ class RollupUpdater:
         if is_done:
             await rank_plates(self._client, owner_id)
         if await self._is_erased(owner_id):
-            # The erasure was recorded in the meantime, so it may have missed the new rollups.
+            # The erasure was recorded during the update, so it may have missed the new rollups.
             await erase_derived(self._client, owner_id)
         return is_done
 
