@@ -100,7 +100,7 @@ class DeliveryService(Service):
         self._running: asyncio.Task[None] | None = None
 
     async def on_start(self) -> None:
-        """Read the whole configuration, without which events would have no subscribers."""
+        """Read the configuration, then start delivering. Until then, events have no subscribers."""
         for reader in self._readers:
             reader.start()
         for reader in self._readers:

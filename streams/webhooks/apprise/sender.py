@@ -56,7 +56,7 @@ class AppriseSender:
         self._now_ms = now_ms
 
     async def send(self, delivery: Delivery, url: str) -> SendResult:
-        """Send once, unless a limit is reached, and return the result, even for service errors."""
+        """Send once, unless a limit is reached. Return the result; service errors never raise."""
         owner = str(delivery.owner_id)
         if (denial := self._limits.denial(owner, url)) is not None:
             kind = SendKind.REFUSED if denial.is_final else SendKind.FAILED

@@ -185,7 +185,7 @@ class Dispatcher:
     async def _store(self, job: DeliveryJob) -> None:
         """Write a waiting job to the table, once the writer has capacity."""
         if job.state is not DeliveryState.QUEUED:
-            # The delivery had its turn in the meantime.
+            # The delivery is no longer waiting for its turn.
             return
         job.enter(DeliveryState.STORING)
         await self._writer.wait_for_capacity()

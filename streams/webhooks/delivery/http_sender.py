@@ -30,7 +30,7 @@ from streams.webhooks.delivery.schedule import SendKind, SendResult, kind_of_sta
 
 _MAX_RESPONSE_BYTES = 64 * 1024
 _READ_SECONDS = 1.0
-# By default, fewer attempts can fail concurrently: at most half of CONCURRENT_ATTEMPTS.
+# More than the attempts that can fail concurrently, at most half of CONCURRENT_ATTEMPTS.
 _RESOLVER_THREADS = 512
 _REFUSED = "is in a network that is not allowed; see PLATESTREAM_WEBHOOK_ALLOWED_NETWORKS"
 # The dispatcher limits the concurrency per endpoint.
@@ -74,7 +74,7 @@ class RefusedAddressError(OSError):
 
 
 class ThreadResolver(AbstractResolver):
-    """Provides aiohttp with the names that the system's resolver resolves."""
+    """Resolves host names for aiohttp with the system's resolver."""
 
     def __init__(self) -> None:
         self._resolver = SystemResolver(threads=_RESOLVER_THREADS)
@@ -110,7 +110,7 @@ class HttpSender:
         timeout_seconds: float,
         resolver: AbstractResolver | None = None,
     ) -> None:
-        """``timeout_seconds`` applies to a whole attempt. ``rules`` are the administrator's."""
+        """``timeout_seconds`` applies to a whole attempt. ``rules`` determine the allowed URLs."""
         self._rules = rules
         self._timeout = aiohttp.ClientTimeout(total=timeout_seconds)
         self._resolver = resolver
@@ -121,7 +121,7 @@ class HttpSender:
     async def post(self, request: SignedRequest) -> SendResult:
         """Send once and return the result. Receivers' errors never raise.
 
-        In a trace, a request without a ``traceparent`` header gets this header.
+        Within a trace, a ``traceparent`` header is added if the request has none.
         """
         about = {"http.request.method": request.method}
         with traced(request.method, SpanKind.CLIENT, about) as span:
@@ -230,14 +230,14 @@ def _traced_request(request: SignedRequest, span: Span) -> SignedRequest:
 
 @lru_cache(_ADDRESSES_REMEMBERED)
 def _unquoted_url(url: str) -> URL:
-    """Return the URL as written, because receivers sign paths and this form was checked."""
+    """Return the URL exactly as written: its path may be signed, and this form was checked."""
     return URL(url, encoded=url.isascii())
 
 
 async def _drained(response: aiohttp.ClientResponse) -> bytes:
-    """Read a short response to the end to reuse the connection, otherwise close the connection.
+    """Return the body. If it is too long or slow, return a part and close the connection.
 
-    Only the status matters, so a long or slow body does not change the result.
+    A connection is reused only if the body was read to the end. The body never affects the result.
     """
     if response.content.is_eof():
         return bytes(response.content.read_nowait(_MAX_RESPONSE_BYTES))

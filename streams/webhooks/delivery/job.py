@@ -125,7 +125,7 @@ class DeliveryIntake:
     def __init__(
         self, runner: StageRunner, offer: Callable[[Delivery, Event], Awaitable[None]]
     ) -> None:
-        """``offer`` accepts a delivery and its event, which is acknowledged once this is safe."""
+        """``offer`` accepts a delivery and its event, like :meth:`Dispatcher.offer`."""
         self._runner = runner
         self._offer = offer
 

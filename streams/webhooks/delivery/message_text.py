@@ -48,7 +48,7 @@ def _fields(trigger: AlertTrigger, public_url: str) -> list[MessageField]:
         *_link(public_url, f"recognitions/{recognition.id}"),
     ]
     if trigger.is_late:
-        fields.append(("Note", "Delayed: this was captured some time ago."))
+        fields.append(("Note", "Delayed: the image was captured some time ago."))
     if trigger.phase is TriggerPhase.CORRECTED and trigger.early is not None:
         fields.append(
             ("Note", f"First read as {trigger.early.plate}; webhooks received this reading.")

@@ -69,7 +69,7 @@ class EndpointQueues:
         return state is not None and state.is_failing
 
     def begin(self) -> tuple[str, bytes] | None:
-        """Return the endpoint and the key of the next delivery, or None if none can start."""
+        """Begin the next attempt. Return its endpoint and key, or None if no attempt can begin."""
         if self.in_flight >= self._rules.max_attempts:
             return None
         for _ in range(len(self._turns)):

@@ -1,4 +1,4 @@
-"""Decides between retry and final failure, and creates the records of attempts. Only I/O: logs."""
+"""Decides whether attempts are retried, and creates their records. The only I/O is logging."""
 
 import random
 from collections.abc import Sequence

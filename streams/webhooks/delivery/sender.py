@@ -56,7 +56,7 @@ class NotificationTransport(Protocol):
 
 
 class DeliverySender:
-    """Makes attempts to send deliveries."""
+    """Sends deliveries, one attempt at a time."""
 
     def __init__(
         self,
@@ -84,7 +84,7 @@ class DeliverySender:
         self._decrypted = lru_cache(_DECRYPTED_ADDRESSES)(box.decrypt)
 
     async def send(self, delivery: Delivery, number: int) -> SendResult:
-        """Make one attempt; ``number`` counts from 1."""
+        """Make one attempt and return its result. ``number`` counts from 1."""
         trace = parse_traceparent(delivery.trace)
         if trace is None:
             return await self._send(delivery, number)
@@ -130,7 +130,7 @@ class DeliverySender:
         return msgspec.structs.replace(delivery, trigger=trigger)
 
     def _is_removed(self, delivery: Delivery) -> bool:
-        """Return whether the alert has changed since the trigger and lost the recipient."""
+        """Return whether the recipient was removed from the alert after the trigger."""
         trigger = delivery.trigger
         is_asked_for = delivery.cause is DeliveryCause.REDELIVERY
         if trigger is None or is_asked_for or isinstance(delivery.target, WebhookTarget):
@@ -191,7 +191,7 @@ class DeliverySender:
 
 
 def _with_target(result: SendResult, destination: Destination) -> SendResult:
-    """Return the result of a redirect with the redirect's target in the error."""
+    """Return the result. If it is a redirect, the error contains the target of the redirect."""
     if result.location is None:
         return result
     target = redirect_target(destination.url, result.location)
@@ -200,7 +200,7 @@ def _with_target(result: SendResult, destination: Destination) -> SendResult:
 
 
 def _content_type(destination: Destination) -> dict[str, str]:
-    """Return our content type, unless the client has configured another content type."""
+    """Return the Content-Type header, or no header if the client has configured one."""
     if any(name.lower() == "content-type" for name in destination.headers):
         return {}
     return {"Content-Type": "application/json"}

@@ -49,14 +49,14 @@ class DeliveryOutcome:
 
 @dataclass(frozen=True)
 class WriteResult:
-    """The result of writing an outcome. Unless stored, the message or table entry is reread."""
+    """The result of a write. If it is not stored, its message or table entry is read again."""
 
     outcome: DeliveryOutcome
     is_stored: bool
 
 
 class OutcomeWriter:
-    """Writes outcomes in the order of :meth:`add`. Use one caller, on the stage's event loop."""
+    """Writes outcomes in the order of :meth:`add`. Call :meth:`write_next` from one task."""
 
     def __init__(self, *, stage: StageApp, table: PendingTable, publish: AttemptPublisher) -> None:
         self._stage = stage

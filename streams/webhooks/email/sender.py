@@ -23,7 +23,7 @@ class DisabledEmail:
     """Rejects every email, because the installation has no SMTP server."""
 
     async def send(self, delivery: Delivery, address: str) -> SendResult:
-        """Return the result of a failure: no SMTP server is configured."""
+        """Return a failure, because no SMTP server is configured."""
         return SendResult(kind=SendKind.REFUSED, error="No SMTP server is configured.")
 
 

@@ -26,7 +26,7 @@ class DeliveryLimit(StrEnum):
 
 
 _SENTENCES: Mapping[DeliveryLimit, str] = {
-    DeliveryLimit.PER_MINUTE: "deliveries for the events of one minute",
+    DeliveryLimit.PER_MINUTE: "deliveries for events that occur within one minute",
     DeliveryLimit.ALERT_DESTINATIONS: "alert deliveries per recognition",
 }
 
@@ -62,7 +62,7 @@ class DeliveryBudget:
         self._decided: LRUCache[UUID, _Allowance] = LRUCache(_COUNTS)
 
     def share(self, plans: Sequence[Plan]) -> Share:
-        """Create the deliveries of one event within the limits."""
+        """Create and return the deliveries of one event, within the limits."""
         if not plans:
             return Share(())
         first = plans[0]()
@@ -109,7 +109,7 @@ class _Allowance:
 
 
 def _keys(event: Delivery) -> dict[DeliveryLimit, Hashable]:
-    """Return the keys by which the limits count an event."""
+    """Return, for each limit, the key under which the deliveries of an event are counted."""
     owner = event.owner_id
     keys: dict[DeliveryLimit, Hashable] = {
         DeliveryLimit.PER_MINUTE: (owner, event.occurred_ms // _MINUTE_MS)

@@ -136,7 +136,7 @@ class FanOut:
             await self._publish_all(plans())
         except MisconfiguredError:
             if len(events) == 1:
-                # Attempts to webhooks continue until an administrator can have corrected the key.
+                # Webhook deliveries are retried, so an administrator has time to correct the key.
                 ((event, trigger),) = events
                 webhooks = self._webhooks_for(event, trigger)
                 deliveries = [plan() for plan in webhook_plans(trigger, webhooks)]

@@ -108,7 +108,7 @@ class SubscriptionCache:
     def subscribers(
         self, owner_id: UUID, event: EventName, published_ms: int
     ) -> tuple[WebhookConfig, ...]:
-        """Return an account's webhooks that subscribe to an event. ``published_ms`` is Unix ms."""
+        """Return an account's enabled webhooks for an event. ``published_ms`` is in Unix ms."""
         return tuple(
             webhook
             for webhook in self._by_owner.get(owner_id, {}).values()
@@ -134,7 +134,7 @@ class SubscriptionCache:
     async def destination(
         self, webhook_id: UUID, *, now_ms: int, wait_seconds: float, include_disabled: bool = False
     ) -> Destination | Unavailable:
-        """Return the destination of a webhook, waiting briefly if the webhook is not known yet.
+        """Return a webhook's destination or why it has none. Wait briefly for an unknown webhook.
 
         ``include_disabled``: also return the destination of a disabled webhook.
 
@@ -155,7 +155,7 @@ class SubscriptionCache:
         return _without_past_secret(found, webhook, now_ms)
 
     async def camera(self, camera_id: UUID, wait_seconds: float) -> CameraConfig | None:
-        """Return a camera, waiting briefly if the camera is not known yet."""
+        """Return a camera, or None if the camera is still unknown after ``wait_seconds``."""
         await self._wait_for(lambda: camera_id in self._cameras, wait_seconds)
         return self._cameras.get(camera_id)
 
