@@ -50,7 +50,7 @@ DEAD_LETTERS_PER_MINUTE = 100
 
 @dataclass(frozen=True, kw_only=True)
 class MessageSource:
-    """A message, and the position on its topic."""
+    """A message and its position in its topic."""
 
     topic: str
     partition: int

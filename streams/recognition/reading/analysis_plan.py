@@ -10,7 +10,7 @@ from streams.recognition.tracking.state import TrackerState
 from streams.recognition.tracking.tracks import Track, expected_box
 
 _FOLLOWED_MS = 600
-"""A plate that was unseen for longer may belong to another vehicle, and is read again."""
+"""A plate unseen for longer than this may belong to another vehicle, and is read again."""
 
 
 @dataclass(frozen=True)

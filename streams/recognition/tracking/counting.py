@@ -80,7 +80,7 @@ class _Minute:
     """Whether the late lane that counts this minute has passed the end of its gap."""
 
     def has(self, frame: FrameReadings) -> bool:
-        """Return whether a record was counted. Offsets can restart, and clocks can go back."""
+        """Return whether a record was counted, by offset and time, because either can go back."""
         return (
             self.last is not None
             and frame.frame.offset <= self.last.frame.offset

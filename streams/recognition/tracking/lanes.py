@@ -142,7 +142,7 @@ class Lanes:
         if not self._states.is_closed(partition, gap):
             for own_key in own_keys:
                 await self._end_lane(own_key.removeprefix(prefix), own_key, frame)
-            # Mark the gap first, so that repeated late records start no tracks without states.
+            # Mark the gap first, so that repeated late records start no tracks in dropped lanes.
             await self._states.mark_closed(partition, gap)
         for own_key in own_keys:
             await self._states.drop(own_key)

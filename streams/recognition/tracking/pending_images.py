@@ -32,7 +32,7 @@ _LONGEST_PAUSE_SECONDS = 5.0
 _MAX_PENDING = 100_000
 """Maximum number of pending passes (half a kilobyte each). Further passes have no images."""
 _MEMORY_BYTES = 64 * 1024 * 1024
-"""Frames of pending images that are cached in memory. Other frames are fetched from Kafka."""
+"""Maximum size of the cached frames of pending images. Other frames are fetched from Kafka."""
 
 FetchFrame = Callable[[FrameReference], Awaitable[bytes | None]]
 """Returns a frame, or None if the frame has expired. Raises TransientError."""

@@ -59,7 +59,7 @@ def update_stationary(
 ) -> tuple[SuppressedPlate, ...]:
     """Return the plates after a frame or a tick, or the same object if nothing changed.
 
-    A plate has left if its position was seen empty for as long as a moving plate must be unseen.
+    A plate has left once its position has been seen empty for ``rules.suppress_ms``.
     """
     after = tuple(_updated(plate, frame, rules) for plate in suppressed)
     same = all(new is old for new, old in zip(after, suppressed, strict=True))

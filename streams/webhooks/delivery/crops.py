@@ -25,7 +25,7 @@ _MAX_IMAGE_BYTES = 2 * 1024 * 1024
 
 
 async def crop_of(delivery: Delivery, fetch_image: FetchImage, now_ms: int) -> bytes | None:
-    """Return the crop of an alert's plate, or None if the crop is not available soon.
+    """Return the crop of an alert's plate, or None if the crop is not available in time.
 
     ``now_ms`` is the wall-clock time in Unix ms.
     """

@@ -145,7 +145,7 @@ class OutcomeWriter:
     ) -> tuple[list[WriteResult], list[DeliveryOutcome]]:
         """Publish attempts, then change the table; return results and unacknowledged outcomes.
 
-        In reverse order, an attempt would be lost in a crash after its entry was deleted.
+        In the reverse order, a crash after the deletion of an entry would lose its attempt.
         """
         await self._publish_attempts(outcomes)
         results: list[WriteResult] = []

@@ -1,7 +1,7 @@
 """Limits an account's deliveries per minute, and its alert deliveries per recognition.
 
-Deliveries are counted by the events' time, so that late events after an outage do not exceed the
-limit. Each worker counts the deliveries that it has created since it started.
+Deliveries are counted by the time of their event, so that delayed events after an outage do not
+exceed the limit. Each worker counts the deliveries that it has created since it started.
 """
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
