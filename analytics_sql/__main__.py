@@ -18,7 +18,7 @@ from common.settings import load_settings
 
 
 def main() -> None:
-    """Run the command in the arguments. Exit with 78 or 75 if it fails."""
+    """Run the given command. Exit with 78 if misconfigured, or 75 after a temporary failure."""
     parser = argparse.ArgumentParser(prog="python -m analytics_sql")
     commands = parser.add_subparsers(dest="command", required=True)
     migrate_command = commands.add_parser("migrate", help="update the schema to this release")

@@ -55,8 +55,8 @@ _KEPT_DAYS_SECONDS = 60.0
 _SERVER_DATABASE = "default"
 _OPTIONAL_LINE = re.compile(r"^(?P<sql>.*?) +-- if (?P<parameter>\w+)$", re.MULTILINE)
 
-# Error codes of a wrong setup: a missing table or database, denied access, or missing columns (16,
-# 47), for example while migrations run.
+# Error codes of a wrong configuration: a missing table or database, denied access, or missing
+# columns (16, 47), for example while migrations run.
 _MISCONFIGURED_CODES = frozenset({16, 47, 60, 81, 192, 193, 194, 497, 516})
 # Error codes of temporary problems: timeouts, network errors, read-only tables, a full queue,
 # memory or disk, too many parts or mutations (692), and failed or killed mutations (341).
@@ -65,7 +65,7 @@ _TRANSIENT_CODES = frozenset(
     | {439, 499, 668, 692, 999}
 )
 
-# Message of the error that a mutation still needs a dropped column. The error code is generic.
+# Part of the error message if a mutation still needs the dropped column. The code is generic.
 _MUTATION_AT_WORK = "affected by mutation"
 
 # Errors that the client itself raises, before or after the server's response. Retries do not help.
@@ -221,7 +221,7 @@ class ClickHouseClient:
     async def _connected(self) -> AsyncClient:
         if self._driver is not None:
             return self._driver
-        # Several tasks can make the first call, but only one of them may open the pool.
+        # Several tasks can make the first call, but only one of them opens the pool.
         async with self._connecting:
             if self._driver is None:
                 self._driver = await self._open()
@@ -292,7 +292,7 @@ def clickhouse_errors() -> Iterator[None]:
 
     Raises:
         TransientError: the network failed, or ClickHouse returned the code of a temporary problem.
-        MisconfiguredError: ClickHouse returned a code of a wrong setup.
+        MisconfiguredError: ClickHouse returned the code of a wrong configuration.
         QueryFailedError: ClickHouse returned any other code, or the client itself failed.
     """
     try:

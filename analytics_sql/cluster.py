@@ -71,7 +71,7 @@ def cluster_of(settings: ClickHouseSettings) -> Cluster | None:
 def cluster_statements(statement: str, cluster: Cluster | None) -> tuple[str, ...]:
     """Return the statements that do on a cluster what ``statement`` does on a single server.
 
-    Without a cluster, only ``statement`` is returned. It changes the schema or erases rows.
+    Queries and inserts are returned unchanged, as is every statement if ``cluster`` is None.
 
     Raises:
         MisconfiguredError: this module has no rule for the form of the statement.
@@ -144,7 +144,7 @@ def _view(found: re.Match[str], code: str, cluster: Cluster) -> Iterator[str]:
 
 
 def _materialized(found: re.Match[str], code: str, cluster: Cluster) -> Iterator[str]:
-    """Make each server process its own rows, because source and target are on the same shard."""
+    """Yield a view of the local tables: a row and its source are always on the same shard."""
 
     def source(match: re.Match[str]) -> str:
         return f"{match.group(1)} {local_table(match.group(2))}"

@@ -92,7 +92,7 @@ class DeliveryCursor:
 class DeliveryFilter:
     """Conditions on deliveries.
 
-    ``from_ms`` limits the time of the event, ``before_ms`` that of the last attempt (Unix ms, UTC).
+    ``from_ms`` is the minimum event time; the last attempt was before ``before_ms`` (Unix ms, UTC).
     """
 
     cursor: DeliveryCursor
@@ -176,7 +176,7 @@ async def list_recognition_deliveries(
 async def get_delivery_content(
     client: ClickHouseClient, cursor: DeliveryCursor, delivery_id: UUID
 ) -> bytes | None:
-    """Return a delivery's encoded record, ``b""`` if it has expired, or None if it is unknown."""
+    """Return a delivery's encoded record: ``b""`` if expired, None if the delivery is unknown."""
     occurred_ms = uuid_unix_ms(delivery_id)
     if occurred_ms >= LAST_STORABLE_MS:
         return None
@@ -271,7 +271,7 @@ def _summary(row: Mapping[str, Any]) -> DeliverySummary:
 
 
 def plates_of(delivery: Delivery) -> frozenset[str]:
-    """Return a delivery's normalised plates: final, provisional, and as listed in the alert.
+    """Return a delivery's normalised plates: final, provisional, early, and listed in the alert.
 
     ``plate_spellings.sql`` finds the same plates in SQL.
     """

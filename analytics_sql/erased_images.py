@@ -1,7 +1,7 @@
 """Records images of erased recognitions in ClickHouse until they are removed from S3.
 
 All recognitions of an image call share a photo. If one of these recognitions is erased, the photo
-is removed. Then no row may refer to the photo, not even a row that is written late or again.
+is removed. Then rows must not refer to the photo, even if the rows are written late or again.
 
 All functions raise TransientError if ClickHouse is unavailable or busy.
 """
@@ -57,7 +57,7 @@ def _table(removed: int) -> Table[ErasedImages]:
 
 
 STORED_BY_THEN_MS: Final = STORED_WITHIN_MS + 5 * 60_000
-"""Time after which no image can be stored, with a margin for clock differences and S3 calls."""
+"""Time until no image of a recognition can be stored any more, with a margin for clocks and S3."""
 
 _as_stored = shared_fields(ErasedImages, but=("noted_ms",))
 _TO_REMOVE: Final = _table(removed=0)
@@ -131,7 +131,7 @@ async def without_erased_photos(
 
 
 async def delete_erased_photos(client: ClickHouseClient, span: OwnerSpan) -> int:
-    """Remove erased photos from the stored rows of a time range; return the number of rows."""
+    """Clear the keys of erased photos in the rows of a time range. Return the number of rows."""
     parameters = span.parameters()
     found = await client.count("rows_with_noted_photos", parameters)
     if found:
@@ -152,5 +152,5 @@ def _without_photo(row: RecognitionRow) -> RecognitionRow:
 
 
 def _photo(row: RecognitionRow) -> str:
-    """Return the recognition ID in the photo's key: the first recognition of the image call."""
+    """Return the ID in the photo's key, which is that of the image call's first recognition."""
     return PurePosixPath(row.photo_key or "").parent.name

@@ -1,9 +1,9 @@
 """Erases rows permanently, and records each erasure so that late rows are not written again.
 
-Functions that erase return after the rows are deleted, and are safe to repeat.
+All functions raise TransientError if ClickHouse is unavailable or busy.
 
-All functions raise TransientError if ClickHouse is unavailable or busy. Functions that erase also
-raise TransientError if a statement times out. The server then continues the statement.
+The ``erase_`` functions return once the rows are deleted, and are safe to repeat. They also raise
+TransientError if a statement times out. The server then continues the statement.
 """
 
 import hashlib
@@ -20,7 +20,7 @@ from common.plates.normalise import normalise_plate
 
 _ALL_PLATES = ""
 _SPELLINGS: Final = 50
-"""Number of spellings of a plate per statement. A statement's parameters are part of the URL."""
+"""Maximum number of spellings of a plate per statement, as its parameters are part of the URL."""
 DERIVED: Final = (
     "plate_pieces",
     "plate_ranks",
@@ -96,7 +96,7 @@ class Erasures:
 
     def covering(self, subject: Subject) -> Iterator[Erasure]:
         """Return the erasures that apply to a row with this subject."""
-        # Most rows are newer than all erasures, so that hardly any plate must be hashed.
+        # Most rows are newer than all erasures, so few plates have to be hashed.
         if not self.reach(subject):
             return
         of_owner = self._before_ms[subject.user_id]
@@ -169,9 +169,9 @@ async def erase_recognitions(
 ) -> int:
     """Delete recognitions, record their images for removal, and return the number of rows.
 
-    Without ``records_images``, the caller must remove an account's existing images. Only a later
-    removal is recorded, of images that are stored in the meantime. The photo of an image call is
-    removed even if it shows other plates, whose rows lose the key.
+    If ``records_images`` is false, the caller must remove the images that an account already has;
+    only images that are stored later are recorded. The photo of an image call is removed even if it
+    shows other plates. The rows of these plates lose the photo's key.
     """
     if erasure.plate is None:
         parameters = {**_parameters("note_owner_images", erasure), "now_too": int(records_images)}
@@ -200,7 +200,7 @@ async def erase_derived(client: ClickHouseClient, user_id: UUID) -> None:
 
 
 async def erase_triggers(client: ClickHouseClient, erasure: Erasure) -> int:
-    """Clear a plate from triggers or delete an account's triggers, and return the trigger count."""
+    """Clear a plate from triggers, or delete an account's triggers. Return how many were erased."""
     if erasure.plate is None:
         return await _erase_owner(client, "alert_triggers", erasure.user_id)
     return await _erase(client, _TRIGGERS, erasure)
@@ -225,14 +225,14 @@ async def erase_deliveries(client: ClickHouseClient, erasure: Erasure) -> int:
 
 
 async def erase_outcomes(client: ClickHouseClient, erasure: Erasure) -> int:
-    """Delete the outcomes of an account's passes and image calls, which contain no plates."""
+    """Delete an account's outcomes and return their number. If only a plate is erased, return 0."""
     if erasure.plate is None:
         return await _erase_owner(client, "pass_outcomes", erasure.user_id)
     return 0
 
 
 async def erase_camera_counts(client: ClickHouseClient, erasure: Erasure) -> int:
-    """Delete the counts of an account's cameras, which contain no plates."""
+    """Delete an account's camera counts, and return their number; 0 if only a plate is erased."""
     if erasure.plate is None:
         return await _erase_owner(client, "camera_counts", erasure.user_id)
     return 0

@@ -101,7 +101,7 @@ async def exported(
     *,
     form: FileForm,
 ) -> AsyncIterator[AsyncIterator[bytes]]:
-    """Yield the bytes of a part's file in chunks. Rows that were added meanwhile are included.
+    """Yield the file of a part in chunks, including rows added since :func:`export_part`.
 
     Raises:
         TransientError: ClickHouse is unavailable or busy.

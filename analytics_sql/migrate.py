@@ -99,9 +99,9 @@ def migrate(
     dry_run: bool = False,
     cluster: Cluster | None = None,
 ) -> tuple[Migration, ...]:
-    """Apply the missing migrations and return them. With ``dry_run``, apply nothing.
+    """Apply the missing migrations, set the retention, and return the migrations.
 
-    Safe to repeat and to run concurrently. Waits for running mutations on affected tables.
+    With ``dry_run``, change nothing. Safe to repeat and to run concurrently. Waits for mutations.
 
     Raises:
         MisconfiguredError: a migration was edited after it was applied, or the database belongs to
@@ -143,7 +143,7 @@ async def check_schema(client: ClickHouseClient) -> None:
 def roll_back(
     client: SchemaClient, version: int, cluster: Cluster | None = None
 ) -> tuple[Migration, ...]:
-    """Undo all applied migrations above ``version``, newest first. Data that they added is lost."""
+    """Undo and return the migrations above ``version``, newest first. Their data is lost."""
     with clickhouse_errors():
         applied = {version for version, *_ in _applied(client)}
         undone = [m for m in reversed(migrations()) if m.version in applied and m.version > version]

@@ -52,7 +52,7 @@ def plate_question(plate: str | None, match: MatchMode) -> PlateQuestion:
         return PlateQuestion(conditions)
     folded = fold_look_alikes(wanted)
     if match is MatchMode.WILDCARD:
-        # A plate that begins or ends with literal text has a piece with the adjacent mark.
+        # If the pattern begins or ends with literal text, matching plates have a piece with a mark.
         folded = f"{BEGIN}{fold_look_alikes(normalise_pattern(plate or ''))}{END}"
         return PlateQuestion(conditions, _pieces(_longest_literal(folded)))
     return PlateQuestion(conditions, _pieces(folded))
@@ -76,7 +76,7 @@ def _resembling(folded: str) -> PlateQuestion:
 
 
 def _pieces(literal: str) -> dict[str, object]:
-    """Return the pieces of plates that contain ``literal`` (folded), or of all plates if empty."""
+    """Return the query parameters for plates with ``literal`` (folded; empty: all plates)."""
     # Use the middle pair, because many plates have the same beginning or end.
     pairs = [a + b for a, b in pairwise(literal)]
     if pairs:
@@ -85,7 +85,7 @@ def _pieces(literal: str) -> dict[str, object]:
 
 
 def _longest_literal(pattern: str) -> str:
-    """Return the longest run without wildcards in a pattern, unless it is only a mark."""
+    """Return the longest run without wildcards in a pattern, or "" if there are only marks."""
     runs = pattern.replace(ANY_CHARACTER, ANY_TEXT).split(ANY_TEXT)
     return max((run for run in runs if run not in (BEGIN, END)), key=len, default="")
 
@@ -115,7 +115,7 @@ def _literal(text: str) -> Iterator[str]:
 
 
 def parts_for_edits(text: str, edits: int) -> list[str]:
-    """Cut ``text`` into parts, at least one of which stays unchanged after any ``edits`` edits.
+    """Cut ``text`` into parts, at least one of which is unchanged after ``edits`` edits.
 
     Any text that differs from ``text`` by at most ``edits`` edits therefore contains one of the
     parts. If ``text`` is too short to be cut, the result is empty.

@@ -169,7 +169,7 @@ def _characters(wanted: RecognitionFilter) -> int:
 
 
 def _is_in_few(wanted: RecognitionFilter) -> bool:
-    """Return True if matching plates have fewer rows than the camera, or if no camera is given."""
+    """Return whether matching plates probably have fewer rows than the camera, if one is given."""
     return wanted.camera_id is None or _characters(wanted) > _RARE_CHARACTERS
 
 

@@ -40,8 +40,8 @@ R = TypeVar("R")
 class Column:
     """A column of a table, as the annotation of a row's field: ``Annotated[UUID, Column(UUIDS)]``.
 
-    ``name`` is the field's name by default; ``value`` computes the column's value from the whole
-    row if it is not the field's value.
+    ``name`` defaults to the field's name. ``value``, if given, computes the column's value from the
+    whole row.
     """
 
     type: str
@@ -65,7 +65,7 @@ class Table(Generic[R]):
         self._values = [column.value or attrgetter(column.name) for column in columns]
 
     def column_values(self, rows: Sequence[R]) -> list[list[object]]:
-        """Return the values of all rows for each of ``columns``."""
+        """Return one list for each of ``columns``, with the values of all rows."""
         return [list(map(value, rows)) for value in self._values]
 
 

@@ -98,7 +98,7 @@ def trigger_row(record: AlertTrigger) -> TriggerRow:
 
 
 def _plate(record: AlertTrigger) -> str:
-    """Return the plate of a trigger: the early plate, unless the trigger was corrected."""
+    """Return the plate of a trigger: the early plate, if any, unless the trigger was corrected."""
     if record.early is None or record.phase is TriggerPhase.CORRECTED:
         return record.recognition.plate
     return record.early.plate
@@ -119,7 +119,7 @@ class TriggerCount:
 
 @dataclass(frozen=True)
 class RecognitionTrigger:
-    """A trigger of an alert by a known recognition. Times are Unix ms, UTC."""
+    """A trigger of an alert, caused by a given recognition. Times are Unix ms, UTC."""
 
     alert_id: UUID
     id: UUID

@@ -1,7 +1,7 @@
 """Manages analysts: ClickHouse users whose grants limit them to the rows of one account.
 
-Each analyst has a database that contains only views of the account's rows, and can read nothing
-else. The views read with the permissions of the service (``SQL SECURITY DEFINER``).
+Each analyst can read only one database, which contains views of the account's rows. The views are
+executed with the permissions of the service (``SQL SECURITY DEFINER``).
 """
 
 import hashlib
@@ -158,7 +158,7 @@ def created_by(
 
 
 def removed_by(target: TargetDatabase, analyst: AnalystAccount) -> tuple[str, ...]:
-    """Return the statements that remove an analyst. The first one stops the analyst's queries."""
+    """Return the statements that remove an analyst. The first one revokes the analyst's access."""
     name, cluster = _quoted(analyst.name), _on(target)
     return (
         f"DROP USER IF EXISTS {name}{cluster}",

@@ -19,7 +19,7 @@ _LAST_REVISION: Final = (1 << 64) - 1
 
 
 class NamedRow(msgspec.Struct, frozen=True, kw_only=True):
-    """The fields common to cameras and alerts. The row with the highest ``revision`` is valid."""
+    """The fields common to cameras and alerts. The row with the highest ``revision`` is current."""
 
     id: Annotated[UUID, Column(UUIDS)]
     user_id: Annotated[UUID, Column(UUIDS)]
@@ -73,7 +73,7 @@ def alert_name(alert: AlertConfig) -> AlertName:
 async def owners_of_names(
     client: ClickHouseClient, table: str, ids: Sequence[UUID]
 ) -> Mapping[UUID, UUID]:
-    """Return the account ID of each existing resource in ``table``, ``cameras`` or ``alerts``.
+    """Return the account of each existing resource. ``table`` is ``cameras`` or ``alerts``.
 
     Raises:
         TransientError: ClickHouse is unavailable or busy.

@@ -67,7 +67,7 @@ class Traffic:
     """The counts of a time range, highest count first. Quarters without recognitions are omitted.
 
     ``quarters`` and ``cameras`` have the same sum. ``plates`` are queried separately, so they may
-    include a row added meanwhile.
+    include rows added in between.
     """
 
     quarters: tuple[QuarterCount, ...]
@@ -98,7 +98,7 @@ class Bucket:
     counted_ms: int
 
     def stands(self, touched_ms: Mapping[int, int], settle_ms: int) -> bool:
-        """Return whether the bucket includes all rows, given when quarters last changed."""
+        """Return whether the bucket is up to date. ``touched_ms`` is the last change by quarter."""
         settled_ms = self.counted_ms - settle_ms
         covered = range(self.first, self.first + self.length)
         return not any(touched_ms.get(quarter, 0) > settled_ms for quarter in covered)
@@ -109,7 +109,7 @@ async def count_traffic(
 ) -> Traffic:
     """Return the counts of a time range, with at most ``plates`` plates. Duplicate rows count once.
 
-    An insert is readable at most ``settle_ms`` after its ``ingested_at``.
+    Rows become readable within ``settle_ms`` of their ``ingested_at``.
 
     Raises:
         TransientError: ClickHouse is unavailable or busy.
@@ -139,7 +139,7 @@ async def _count(client: ClickHouseClient, span: OwnerSpan, settle_ms: int) -> "
 async def _covered(client: ClickHouseClient, span: OwnerSpan, settle_ms: int) -> Coverage:
     """Return how to count each quarter of a time range."""
     first, end = span.from_ms // QUARTER_MS, -(-span.to_ms // QUARTER_MS)
-    # The sums are read after this and use the newest buckets, so concurrent rollups do no harm.
+    # The sums are read later, from the newest buckets, so concurrent rollups do no harm.
     (buckets, _), touched_ms, kept_from_ms = await asyncio.gather(
         stored_buckets(client, span, outside_days=True),
         touched(client, span),
@@ -176,9 +176,9 @@ async def stored_buckets(
     outside_days: bool = False,
     in_days: Sequence[int] = (),
 ) -> tuple[list[Bucket], int]:
-    """Return the buckets that begin in a time range, and when they were complete (Unix ms).
+    """Return the buckets that begin in a time range, and the account's ``as_of`` (Unix ms).
 
-    The buckets include all rows written before that time. ``outside_days`` excludes quarters of
+    The buckets include all rows written before ``as_of``. ``outside_days`` excludes quarters of
     days that have a bucket. ``in_days`` selects quarters of days that begin with these quarters.
     """
     asked: dict[str, object] = {
@@ -197,9 +197,9 @@ async def stored_buckets(
 async def touched(
     client: ClickHouseClient, span: OwnerSpan, as_of_ms: int | None = None
 ) -> dict[int, int]:
-    """Return when the quarters of a time range last changed (Unix ms), if after ``as_of_ms``.
+    """Return the quarters of ``span`` that changed after ``as_of_ms``, with the times (Unix ms).
 
-    If ``as_of_ms`` is None, use the time up to which the account's buckets include all rows.
+    If ``as_of_ms`` is None, use the account's ``as_of``, before which buckets include all rows.
     """
     rows = await client.rows("traffic_touched", {**span.parameters(), "as_of_ms": as_of_ms})
     return {int(row[0]): int(row[1]) for row in rows}

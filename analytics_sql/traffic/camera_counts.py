@@ -25,7 +25,7 @@ _COUNTS: Final = Columns(
 
 @dataclass(frozen=True, kw_only=True)
 class CameraMinute:
-    """The stored counts of a camera's minute that starts at ``minute_ms`` (Unix ms, UTC)."""
+    """A camera's stored counts for the minute that starts at ``minute_ms`` (Unix ms, UTC)."""
 
     user_id: Annotated[UUID, Column(UUIDS)]
     camera_id: Annotated[UUID, Column(UUIDS)]
@@ -39,7 +39,7 @@ _CAMERA_COUNTS: Final = Table[CameraMinute]("camera_counts", columns_of(CameraMi
 
 @dataclass(frozen=True)
 class CameraSpan:
-    """A camera's time range, ``from_ms`` (inclusive) to ``to_ms`` (exclusive; Unix ms, UTC)."""
+    """A camera and a time range: ``from_ms`` (inclusive) to ``to_ms`` (exclusive; Unix ms, UTC)."""
 
     user_id: UUID
     camera_id: UUID
@@ -49,7 +49,7 @@ class CameraSpan:
 
 @dataclass(frozen=True)
 class CameraHour:
-    """The counts of a camera's hour that starts at ``start_ms`` (Unix ms, UTC)."""
+    """A camera's counts for the hour that starts at ``start_ms`` (Unix ms, UTC)."""
 
     start_ms: int
     counts: FrameCounts
@@ -57,7 +57,7 @@ class CameraHour:
 
 @dataclass(frozen=True)
 class ReportedHour:
-    """The vehicles reported in a camera's hour that starts at ``start_ms`` (Unix ms, UTC)."""
+    """A camera's number of reported vehicles in the hour that starts at ``start_ms`` (Unix ms)."""
 
     camera_id: UUID
     start_ms: int
@@ -101,6 +101,6 @@ async def camera_hours(client: ClickHouseClient, span: CameraSpan) -> tuple[Came
 async def reported_hours(
     client: ClickHouseClient, hours_ms: Sequence[int]
 ) -> tuple[ReportedHour, ...]:
-    """Return the reported vehicles of all cameras in the hours that begin at these times."""
+    """Return how many vehicles each camera reported in the hours that begin at these times."""
     found = (await client.query("reported_hours", {"hours": list(hours_ms)})).named()
     return tuple(ReportedHour(row["camera_id"], row["hour_ms"], row["reported"]) for row in found)

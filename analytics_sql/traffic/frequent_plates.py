@@ -89,9 +89,9 @@ async def retention_start_ms(client: ClickHouseClient, now_ms: int) -> int:
 async def frequent_plates(
     client: ClickHouseClient, span: OwnerSpan, limit: int, *, settle_ms: int = SETTLE_MS
 ) -> tuple[PlateCount, ...]:
-    """Return a time range's most frequent plates. Of equal counts, the latest plate comes first.
+    """Return a time range's most frequent plates. Ties are broken by the latest capture.
 
-    An insert is readable at most ``settle_ms`` after its ``ingested_at``.
+    Rows become readable within ``settle_ms`` of their ``ingested_at``.
 
     Raises:
         TransientError: ClickHouse is unavailable or busy.
@@ -126,7 +126,7 @@ async def _stored_rank(client: ClickHouseClient, span: OwnerSpan) -> _Rank | Non
 async def _from_rank(
     client: ClickHouseClient, span: OwnerSpan, rank: _Rank, limit: int, settle_ms: int
 ) -> tuple[PlateCount, ...] | None:
-    """Return the most frequent plates, or None if there are too many candidates."""
+    """Return the most frequent plates, or None if the rank is not sufficient to find them."""
     asked = {
         **span.parameters(),
         "since_ms": rank.since_ms,

@@ -38,7 +38,7 @@ class RollupBounds:
     """Limits of one run: the numbers of quarters to count and of plates to rank.
 
     If an account has fewer than ``ranked_from_rows`` rows, a rank saves no time. A rank is renewed
-    after ``rank_age_ms``. An insert is readable at most ``settle_ms`` after its ``ingested_at``.
+    after ``rank_age_ms``. Rows become readable within ``settle_ms`` of their ``ingested_at``.
     """
 
     quarters: int = 4 * DAY_QUARTERS
@@ -62,7 +62,7 @@ async def server_time_ms(client: ClickHouseClient) -> int:
 
 
 async def roll_up(client: ClickHouseClient, owner_id: UUID, bounds: RollupBounds = _BOUNDS) -> bool:
-    """Count an account's open quarters. Return False if some are left for the next run."""
+    """Count an account's new and changed quarters. Return False if some are left for later."""
     # Get the time before reading rows, because the counts may not include later writes.
     now_ms = await server_time_ms(client)
     settled_ms = now_ms - bounds.settle_ms
@@ -151,7 +151,7 @@ async def _add_days(
 async def rank_plates(
     client: ClickHouseClient, owner_id: UUID, bounds: RollupBounds = _BOUNDS
 ) -> None:
-    """Count an account's most frequent plates of thirty days, unless that was done recently."""
+    """Rank an account's plates of thirty days, unless it has few rows or a recent rank."""
     now_ms = await server_time_ms(client)
     rank = await client.rows("plate_rank", {"user_id": owner_id})
     if rank and now_ms - rank[0][0] < bounds.rank_age_ms:
