@@ -69,7 +69,7 @@ class FlowCookies:
         return self._box.encrypt(msgspec.json.encode({FLOW_COOKIE: flow}).decode())
 
     def flow(self, cookie: str | None, state: str) -> Flow | None:
-        """Return the login with this state from a cookie, or None if the cookie is not valid."""
+        """Return the login in a cookie, or None if it is invalid or has another ``state``."""
         if not cookie:
             return None
         try:

@@ -71,7 +71,7 @@ def authorization_url(
 def checked_claims(
     id_token: str, access_token: str, keys: Any, *, issuer: str, client_id: str, flow: Flow
 ) -> Mapping[str, Any]:
-    """Return the claims of an ID token. ``keys`` is the provider's key set (decoded JSON).
+    """Verify an ID token and return its claims. ``keys`` is the decoded key set of the provider.
 
     **Source:** OpenID Connect Core 1.0, section 3.1.3.7.
 
@@ -98,7 +98,7 @@ def checked_claims(
 
 
 def _header_for_hashes(header: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a header with the name of Ed25519 from which authlib derives the hash of at_hash.
+    """Return the header with the name of Ed25519 for which authlib can verify ``at_hash``.
 
     The hash is SHA-512, which Ed25519 itself uses. **Source:** RFC 8032, section 5.1.
     """

@@ -36,7 +36,7 @@ _T = TypeVar("_T")
 
 
 class Description(msgspec.Struct, frozen=True):
-    """The fields read from discovery. **Source:** OpenID Connect Discovery 1.0, section 3."""
+    """Fields of the discovery document. **Source:** OpenID Connect Discovery 1.0, section 3."""
 
     issuer: str
     authorization_endpoint: str
@@ -105,7 +105,7 @@ class IdentityProvider:
 
     async def _description(self) -> Description:
         issuer = self._settings.oidc_issuer
-        # One call serves all waiting logins. After a failure, there is a short pause.
+        # One call serves all waiting logins. After a failure, logins fail immediately for 3 s.
         async with self._describing:
             if found := self._described.get(issuer):
                 return found
@@ -240,7 +240,7 @@ def _decoded(body: bytes, kind: type[_T]) -> _T:
 
 
 def _is_subject(text: str) -> bool:
-    """Subjects have up to 255 ASCII characters. **Source:** OpenID Connect Core 1.0, section 2."""
+    """Return whether ``text`` can be a subject. **Source:** OpenID Connect Core 1.0, section 2."""
     return 0 < len(text) <= _MAX_SUBJECT_CHARACTERS and text.isascii() and text.isprintable()
 
 

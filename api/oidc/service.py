@@ -60,7 +60,7 @@ class OidcLogIn:
         limits: OwnerLimits,
         audit: AuditBuffer,
     ) -> None:
-        """``box`` encrypts cookies. Invitations also use ``failures``. ``audit`` logs denials."""
+        """``box`` encrypts cookies. Invitations share ``failures``. ``audit`` records denials."""
         self._settings = settings
         self._sessions = sessions
         self._cookies = FlowCookies(box)

@@ -97,7 +97,7 @@ class WaitingReplays:
 
 
 def waiting_replays(session: Session, owner_id: UUID) -> WaitingReplays:
-    """Return the replays of an account that the relay has not published yet."""
+    """Return how many replays of an account are queued, and the position for the next record."""
     columns = _OUTBOX.c
     asked = select(func.count(columns.replay_id.distinct()), func.max(columns.replay_position))
     of_replays = columns.owner_id == owner_id, columns.replay_id.is_not(None)
@@ -141,13 +141,13 @@ def republish_all(session: Session) -> int:
 
 
 def enqueue_owner(session: Session, owner: Owner) -> None:
-    """Add the record of a locked account: the limits and the notification secrets."""
+    """Add the record of a locked account, or a tombstone if no limit or secret is set."""
     record = owner_config(owner) if _is_published(owner) else None
     enqueue(session, CONFIG_OWNERS, str(owner.id), record)
 
 
 def forget_owner(session: Session, owner_id: UUID) -> None:
-    """Delete the published record of an account that is being removed."""
+    """Add a tombstone for an account that is being removed, if its record was published."""
     owner = session.get(Owner, owner_id)
     if owner is not None and _is_published(owner):
         enqueue(session, CONFIG_OWNERS, str(owner_id), None)
@@ -199,7 +199,7 @@ def with_trace(value: bytes, trace: TraceContext | None) -> bytes:
 
 
 def split_trace(value: bytes | None) -> tuple[bytes | None, TraceContext | None]:
-    """Return the encoded record without the trace, and the trace."""
+    """Return the encoded record without the trace, and the trace or None."""
     found = None if value is None else _FIELD.search(value)
     if value is None or found is None:
         return value, None

@@ -57,7 +57,7 @@ WHERE older.error IS NOT NULL AND older.topic = ANY(%s)
 
 
 class Relay:
-    """Publishes until :meth:`stop`. Reconnects after restarts of PostgreSQL and Kafka."""
+    """Publishes rows until :meth:`stop`. Reconnects after restarts of PostgreSQL and Kafka."""
 
     def __init__(
         self,
@@ -125,7 +125,7 @@ class Relay:
             connect_timeout=_CONNECT_TIMEOUT_SECONDS,
             application_name="platestream-relay",
             options="-c statement_timeout=10000",
-            # This detects a vanished server within half a minute.
+            # Detect an unreachable server within half a minute.
             keepalives_idle=10,
             keepalives_interval=5,
             keepalives_count=3,

@@ -37,7 +37,7 @@ def drop_set_aside(session: Session, before: datetime) -> int:
 def forget_owner_rows(session: Session, owner_id: UUID) -> int:
     """Delete all records of an account except tombstones, and return their number.
 
-    Add the tombstones of the account first.
+    The caller must have added the tombstones of the account.
     """
     rows = delete(ConfigOutbox).where(ConfigOutbox.owner_id == owner_id)
     return len(session.scalars(rows.returning(ConfigOutbox.id)).all())

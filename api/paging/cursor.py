@@ -44,7 +44,7 @@ class CursorSealer:
         """Return the position in the parameter ``lastKey``, or None for the start of the list.
 
         Raises:
-            ApiError: 400, the cursor was signed for a different list.
+            ApiError: 400, the cursor is invalid or belongs to a different list.
         """
         position = None if last_key is None else self.open(wanted, last_key)
         if position is None and last_key is not None:
@@ -53,7 +53,7 @@ class CursorSealer:
         return position
 
     def open(self, wanted: Filter, cursor: str) -> RecognitionCursor | None:
-        """Return the position of a cursor, or None if the cursor belongs to a different list."""
+        """Return the position of a cursor, or None if it is invalid or belongs to another list."""
         data = _bytes(cursor)
         if data is None or len(data) != _POSITION.size + _SEAL_BYTES:
             return None

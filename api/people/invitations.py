@@ -39,7 +39,7 @@ INVITATION_HOURS = 72
 
 
 class Invitations:
-    """Creates, lists, revokes and accepts invitations. All methods take the account or a token."""
+    """Creates, lists, revokes, accepts and expires invitations."""
 
     def __init__(
         self,
@@ -175,7 +175,7 @@ def require_invitation(session: Session, token: str) -> Invitation:
 def accept_invitation(
     session: Session, open_one: Invitation, name: str, password_hash: str
 ) -> Person:
-    """Create the person of an invitation that :func:`require_invitation` returned.
+    """Create the person for an invitation from :func:`require_invitation`; delete the invitation.
 
     Raises:
         ApiError: 409, a person of the account has the address.

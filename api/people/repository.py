@@ -28,7 +28,7 @@ def get_person(session: Session, owner_id: UUID, person_id: UUID) -> Person | No
 
 
 def has_other_administrator(session: Session, person: Person) -> bool:
-    """Return whether the account (locked) has another enabled administrator."""
+    """Return whether the person's account (locked) has another enabled administrator."""
     others = select(Person.id).where(
         Person.owner_id == person.owner_id,
         Person.id != person.id,
@@ -115,7 +115,7 @@ def delete_invitation(session: Session, owner_id: UUID, invitation_id: UUID) -> 
 
 
 def find_invitation(session: Session, token_hash: bytes) -> Invitation | None:
-    """Return the unexpired invitation of a token (the administrator's or the emailed token)."""
+    """Return the unexpired invitation of an administrator's or emailed token, or None."""
     is_of_token = or_(
         Invitation.token_hash == token_hash, Invitation.emailed_token_hash == token_hash
     )

@@ -65,8 +65,7 @@ class PersonBody(ResponseModel):
     is_self: bool = Field(description="Whether this is the caller.")
     has_password: bool = Field(description="Whether the person has a password.")
     identity: ProviderIdentity | None = Field(
-        description="Linked identity at the OpenID Connect provider; null until the first "
-        "login through it."
+        description="Identity at the OpenID Connect provider; null if no identity is linked."
     )
     created_at: Timestamp = Field(description="Creation time (UTC).")
     last_log_in_at: Timestamp | None = Field(description="Last login (UTC); null: never.")

@@ -69,7 +69,7 @@ class People:
         await self._ending(lambda session: _unbind(session, caller, person_id))
 
     async def _ending(self, work: Callable[[Session], tuple[Person, list[UUID]]]) -> Person:
-        """Run ``work``, then remove the sessions that ``work`` returns from the cache."""
+        """Run ``work``, drop the returned sessions from the cache, and return the person."""
         person, sessions = await self._database.run(work)
         for session_id in sessions:
             self._authenticator.forget(session_id)

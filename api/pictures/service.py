@@ -219,7 +219,7 @@ def _missing(sentence: str) -> ApiError:
 
 
 def _version(key: str) -> str:
-    """Return the version of an image that never changes, without revealing the image's key."""
+    """Return a version for an image that never changes. It does not reveal the image's key."""
     return hashlib.sha256(key.encode()).hexdigest()[:_TAG_CHARACTERS]
 
 

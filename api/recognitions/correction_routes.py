@@ -86,13 +86,13 @@ class CorrectedBody(ResponseModel):
         default=None,
         exclude_if=is_absent,
         description="Presigned URL of the photo, valid for one hour.",
-        examples=["owner/2026/11/21/photo.jpg"],
+        examples=["https://s3.example.com/images/photo.jpg?X-Amz-Expires=3600"],
     )
     crop_url: str | None = Field(
         default=None,
         exclude_if=is_absent,
         description="Presigned URL of the plate crop, valid for one hour.",
-        examples=["owner/2026/11/21/crop.jpg"],
+        examples=["https://s3.example.com/images/crop.jpg?X-Amz-Expires=3600"],
     )
 
 

@@ -31,7 +31,7 @@ _RECOGNITIONS_LEFT: Final = timedelta(days=31)
 
 @dataclass(frozen=True)
 class CorrectionFilter:
-    """Selects all corrections of an account, or those to plates that contain ``plate``."""
+    """Selects all corrections of an account, or only those whose plate contains ``plate``."""
 
     owner_id: UUID
     plate: str | None
@@ -125,7 +125,7 @@ class Corrections:
         return CorrectionPage(tuple(found[:limit]), self._sealer.seal(wanted, position))
 
     async def sweep(self) -> int:
-        """Once an hour, delete corrections of expired recognitions, and return their number.
+        """Delete corrections of expired recognitions, at most once an hour. Return their number.
 
         Raises:
             DependencyUnavailableError: PostgreSQL is not responding.

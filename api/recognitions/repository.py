@@ -75,7 +75,7 @@ def upsert_correction(
 
 
 def name_of(session: Session, caller: Principal) -> str | None:
-    """Return the person's email address or the API key's name, or None if no longer stored."""
+    """Return the caller's email address or API key name, or None if the key has been deleted."""
     if caller.person is not None:
         return caller.person.email
     key = session.get(ApiKey, caller.credential_id)
@@ -176,7 +176,7 @@ def erase_corrections(session: Session, owner_id: UUID, plate: str, *, before_ms
 
 
 def delete_expired_corrections(session: Session, *, before_ms: int) -> int:
-    """Delete corrections of recognitions before ``before_ms`` (Unix ms). Return their number."""
+    """Delete corrections of recognitions captured before ``before_ms``, and return their number."""
     deleted = delete(CorrectionEntry).where(CorrectionEntry.captured_ms < before_ms)
     return len(session.scalars(deleted.returning(CorrectionEntry.recognition_id)).all())
 

@@ -59,8 +59,8 @@ class PlateQuery(BaseModel):
         default=None,
         validate_default=True,
         description="Plate, part or pattern to search for, according to `match`. Case, "
-        "spaces, dots and dashes are ignored, and letters are folded to the letters of plates "
-        "(Ä to A). A character that cannot be folded is rejected with its position.",
+        "spaces, dots and dashes are ignored, and letters are converted to A to Z (for example, "
+        "Ä to A). If a character cannot be converted, the error contains its position.",
         examples=["AB12"],
     )
     camera_id: Annotated[UUID, BeforeValidator(uuid_text)] | None = Field(
@@ -172,7 +172,7 @@ class CorrectionBody(ResponseModel):
     region: str | None = Field(
         default=None,
         exclude_if=is_absent,
-        description="Country or region of the plate; null if not given.",
+        description="Country or region of the plate. Omitted if not given.",
         examples=["PT"],
     )
     corrected_by: str = Field(

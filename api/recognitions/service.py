@@ -164,7 +164,7 @@ class Recognitions:
         return Links(self._link(pictured.photo_key), self._link(pictured.crop_key))
 
     async def _stored(self, key: str | None) -> str | None:
-        """Return the key, or None if the image is not stored."""
+        """Return the key, or None if S3 responds that the image is not stored."""
         if key is None:
             return None
         try:
@@ -253,7 +253,7 @@ def _wanted_positions(
     after: RecognitionCursor | None,
     end: RecognitionCursor | None,
 ) -> list[RecognitionCursor]:
-    """Return the positions of corrections of which only the plate matches, newest first."""
+    """Return the positions of recognitions of which only the correction matches, newest first."""
 
     def are_wanted() -> Iterator[RecognitionCursor]:
         for each in corrections:

@@ -104,7 +104,7 @@ def processing_time_ms(started: float) -> float:
 
 
 def plate_results(readings: ImageReadings) -> list[PlateResult]:
-    """Return the plates of an image for the response."""
+    """Return the plates of an image in the form of the response."""
     return [
         _plate_result(reading, readings.width_px, readings.height_px)
         for reading in readings.readings
@@ -240,7 +240,7 @@ class CallPhoto:
         await asyncio.shield(self._putting)
 
     async def remove(self) -> None:
-        """Delete the photo, if any. No record must refer to the photo, now or later."""
+        """Delete the photo, if any. The caller ensures that no record will refer to the photo."""
         if self._key is None or self._putting is None:
             return
         # A running upload could finish after the deletion.

@@ -89,7 +89,7 @@ class ImageReader(Protocol):
 
 
 def fair_reader(reader: ImageReader, settings: RecognizerPoolSettings) -> "FairReader":
-    """Return a fair reader for a pool, in which each worker has one batch running and one ready."""
+    """Return a reader that gives each worker of a pool one running batch and one waiting batch."""
     return FairReader(
         reader,
         at_once=2 * settings.batch_size * settings.worker_count,
@@ -107,7 +107,7 @@ class FairReader:
     def __init__(
         self, reader: ImageReader, *, at_once: int, waiting: int, wait_seconds: float
     ) -> None:
-        """Run at most ``at_once`` reads. Queue at most ``waiting``, each for ``wait_seconds``."""
+        """Run at most ``at_once`` reads, and queue ``waiting`` more for up to ``wait_seconds``."""
         self._reader = reader
         self._wait_seconds = wait_seconds
         self._queue = FairQueue[UUID | None](QueueLimits(at_once, waiting))

@@ -103,7 +103,7 @@ def store_answer(session: Session, claimed: Claim, answer: bytes, now: datetime)
 
 
 def drop(session: Session, claimed: Claim) -> None:
-    """Release the key, so that the caller can use it to retry."""
+    """Release the key, unless an answer is stored, so that the caller can retry with the key."""
     session.execute(delete(IdempotencyKey).where(*_own(claimed), IdempotencyKey.answer.is_(None)))
 
 

@@ -31,7 +31,7 @@ IMAGE_ERRORS = (
     ErrorCode.RECOGNIZER_BUSY,
     ErrorCode.RECOGNIZER_TIMEOUT,
 )
-"""Errors of every call with an image."""
+"""Errors that every call with an image can return."""
 
 StoreParameter = Annotated[
     bool,

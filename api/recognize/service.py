@@ -111,7 +111,7 @@ class ImageRecognition:
 
     @contextmanager
     def counted_call(self, caller: Principal) -> Iterator[None]:
-        """Count a call of an account until the block ends, including reading the request body.
+        """Count a call of an account as running within the block, which also reads the body.
 
         Raises:
             ApiError: 429, the account has too many concurrent calls.
@@ -150,7 +150,7 @@ class ImageRecognition:
             )
 
     async def sweep(self) -> int:
-        """Delete expired keys and release expired reservations. Return the reservations' number."""
+        """Delete expired keys, release expired reservations, and return how many were released."""
 
         def work(session: Session) -> int:
             now = datetime.now(UTC)
@@ -160,7 +160,7 @@ class ImageRecognition:
         return await self._database.run(work)
 
     async def _begin(self, owner_id: UUID, call: IdempotentCall | None) -> _Paid | RecognizeAnswer:
-        """Reserve a credit, or return the response of an earlier call with the same key."""
+        """Reserve a credit, or wait for and return the response of a call with the same key."""
         deadline = time.monotonic() + self._lease.total_seconds()
         while True:
             found = await self._database.run(lambda session: self._reserve(session, owner_id, call))
@@ -193,7 +193,7 @@ class ImageRecognition:
         return _Paid(reservation, claimed)
 
     async def read(self, image: bytes, payer: UUID | None) -> ImageReadings:
-        """Return the plates of an image, read as a call of ``payer`` but without charging.
+        """Return the plates of an image. ``payer`` is used to schedule calls, and is not charged.
 
         Raises:
             ApiError: 400, the image is invalid; 500, the image could not be read.
@@ -270,7 +270,7 @@ class ImageRecognition:
 async def _store_call(
     paid: _Paid, call: ImageCall, readings: ImageReadings, photo: CallPhoto
 ) -> StoredCall | None:
-    """Store the photo if the caller wants it and a plate was found."""
+    """Store the photo and return the call's data, or None if there is nothing to store."""
     if not call.store:
         return None
     held = paid.reservation

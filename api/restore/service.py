@@ -117,7 +117,7 @@ def _check_secret_key(session: Session, box: SecretBox) -> None:
 
 
 def end_access(session: Session, *, disables_keys: bool) -> dict[str, int]:
-    """End all sessions and invitations, and delete the outbox of the backup.
+    """End all sessions and invitations, and delete the restored outbox.
 
     If ``disables_keys``, also disable all API keys. Return counts by name. Repeating is safe.
     """
@@ -177,7 +177,7 @@ def people_to_review(session: Session) -> list[tuple[Person, str]]:
 
 
 class _FileErasure(msgspec.Struct, frozen=True, rename="camel"):
-    """The erasure of a plate, or of an account without ``plate_hash``. ``before_ms`` is UTC."""
+    """An erasure of a plate (or account, if no ``plate_hash``). ``before_ms`` is Unix ms, UTC."""
 
     owner_id: UUID
     before_ms: int
@@ -229,7 +229,7 @@ def add_to_file(path: Path, erasures: Sequence[StoredErasure]) -> int:
 
 
 def open_requests(session: Session) -> list[StoredErasure]:
-    """Return the requested erasures that have not been completed."""
+    """Return the requested erasures of plates that have not been completed."""
     jobs = session.scalars(select(ErasureJob).where(ErasureJob.plate.is_not(None)))
     return [stored_erasure(Erasure(job.owner_id, job.plate, job.before_ms)) for job in jobs]
 
@@ -247,9 +247,9 @@ async def read_erasures(settings: ClickHouseSettings) -> list[StoredErasure]:
 async def erase_again(
     settings: ErasureSettings, in_database: InDatabase[Any], erasures: Sequence[StoredErasure]
 ) -> dict[UUID, int]:
-    """Repeat erasures. Return the number of plates found (1 for a found account), by account.
+    """Repeat erasures. Return the number of erased plates (1 for a whole account) by account.
 
-    The call can be repeated. Erasures recorded in ClickHouse are also repeated, because the backup
+    Safe to repeat. Erasures recorded in ClickHouse are also repeated, because the backup
     of PostgreSQL may be older.
 
     Raises:
