@@ -155,7 +155,7 @@ async def list_deliveries(
 async def list_recognition_deliveries(
     client: ClickHouseClient, wanted: EventFilter, limit: int
 ) -> tuple[AddressedDelivery, ...]:
-    """Return at most ``limit`` deliveries of events, the most recently attempted first."""
+    """Return at most ``limit`` deliveries of the events, the most recently attempted first."""
     conditions = {
         **asdict(wanted),
         "event_ids": sorted(wanted.event_ids),

@@ -168,8 +168,8 @@ def pending(
         migration = by_version.pop(version, None)
         if migration is None:
             raise MisconfiguredError(
-                f"the database has migration {version:04} {name}, "
-                "which this release does not know; it was created by a newer release"
+                f"unknown migration {version:04} {name}: "
+                "the database was migrated by a newer release"
             )
         if migration.checksum != checksum:
             raise MisconfiguredError(

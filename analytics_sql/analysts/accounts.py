@@ -182,7 +182,7 @@ def _check_server(client: SchemaClient) -> None:
     with clickhouse_errors():
         if client.command(_FIND_EMBEDDED):
             raise MisconfiguredError(
-                "analysts of one account require an external ClickHouse server: set"
+                "per-account analysts require an external ClickHouse server: set"
                 " PLATESTREAM_CLICKHOUSE_URL (the embedded server's analyst reads all accounts)"
             )
 

@@ -282,7 +282,7 @@ def test_an_analyst_of_one_account_needs_a_clickhouse_server(
     for command in (["create", *OWNER], ["list"], ["remove", *OWNER]):
         result = CliRunner().invoke(app, ["analyst", *command])
         assert result.exit_code == 1
-        assert "analysts of one account require an external ClickHouse server" in result.output
+        assert "per-account analysts require an external ClickHouse server" in result.output
         assert len(result.output.strip().splitlines()) == 1
 
 
