@@ -41,7 +41,7 @@ class OidcBegun(ResponseModel):
     """The URL at which to continue the login."""
 
     url: str = Field(
-        description="Provider URL to which the browser is redirected.",
+        description="Provider URL to open in the browser.",
         examples=["https://login.example.com/authorize?response_type=code"],
     )
 

@@ -99,7 +99,7 @@ class Invitations:
             raise ApiError(ErrorCode.NOT_FOUND)
 
     async def find(self, token: str, address: str) -> Invitation:
-        """Return the invitation of a token. Count an invalid token as a failure of ``address``.
+        """Return the invitation with this token. Invalid tokens count as failures of ``address``.
 
         Raises:
             ApiError: 404, the token is invalid; 429, the address has too many failures.
@@ -156,7 +156,7 @@ class Invitations:
 
 
 def require_invitation(session: Session, token: str) -> Invitation:
-    """Lock the account of a token's invitation, and return the invitation.
+    """Return the invitation with this token, after locking the account.
 
     Raises:
         ApiError: 404, the token is invalid.

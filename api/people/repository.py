@@ -98,7 +98,7 @@ def list_invitations(session: Session, owner_id: UUID) -> Sequence[Invitation]:
 
 
 def delete_invitation_to(session: Session, owner_id: UUID, email: str) -> None:
-    """Delete the invitation of an address, if any, before a new invitation is created."""
+    """Delete an account's invitation to an email address, if any."""
     session.execute(
         delete(Invitation).where(Invitation.owner_id == owner_id, Invitation.email == email)
     )

@@ -41,7 +41,7 @@ class PersonUpdate(RequestModel):
 
     role: RoleField = Role.VIEWER
     enabled: JsonBoolean = Field(
-        default=True, description="False: the person cannot log in, and their open sessions end."
+        default=True, description="Whether the person can log in. False also ends their sessions."
     )
 
 

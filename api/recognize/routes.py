@@ -36,8 +36,8 @@ IMAGE_ERRORS = (
 StoreParameter = Annotated[
     bool,
     Query(
-        description="Store the plates as recognitions, together with the image. Their "
-        "`cameraId` is the nil UUID and their `cameraName` is `API`."
+        description="Store the plates as recognitions, together with the image. These recognitions "
+        "have the nil UUID as `cameraId` and `API` as `cameraName`."
     ),
 ]
 IdempotencyKey = Annotated[

@@ -1,8 +1,7 @@
 """Generates, checks and hashes API keys, session tokens, passwords and signing secrets.
 
-An API key consists of ``pk_``, 34 random base62 characters and a checksum of 6 characters.
-
-The checksum allows the API to reject mistyped and forged keys without a lookup, and scanners to
+An API key consists of ``pk_``, 34 random base62 characters and a checksum of 6 characters. The
+checksum allows the API to reject mistyped keys and most guesses without a lookup, and scanners to
 recognise leaked keys.
 """
 

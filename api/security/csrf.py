@@ -23,7 +23,7 @@ def is_same_origin(origin: str, host: str) -> bool:
 
 
 def is_loopback_host(host: str) -> bool:
-    """Return whether the header Host is a loopback address: the caller is on this machine."""
+    """Return whether the Host header names a loopback address."""
     found = _host_and_port(host, 0)
     return found is not None and is_own_machine(found[0])
 

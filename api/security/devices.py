@@ -35,7 +35,7 @@ class Devices:
         self._box = box
 
     def known(self, cookie: str | None, email: str) -> Device | None:
-        """Return the device of a cookie if ``email`` recently logged in on the device, or None."""
+        """Return the device in a cookie if ``email`` recently logged in on the device, or None."""
         device, login = self._read(cookie)
         return device if login == _login(email) else None
 
@@ -54,7 +54,7 @@ class Devices:
         return self._box.encrypt(f"{known.id} {person_id} {_login(email)}")
 
     def _read(self, cookie: str | None) -> tuple[Device | None, str]:
-        """Return the device of a cookie, and the hashed login for which the device is known."""
+        """Return the device and the hashed login in a cookie, or None and "" if it is not valid."""
         if not cookie:
             return None, ""
         try:

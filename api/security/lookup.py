@@ -43,7 +43,7 @@ class CredentialCache(Generic[_R]):
     """Caches records by the hash of the credential, and the hashes of unknown credentials."""
 
     def __init__(self, clock: Callable[[], float]) -> None:
-        """``clock`` counts seconds."""
+        """``clock`` returns the time in seconds."""
         self._clock = clock
         self._found: LRUCache[bytes, _Entry[_R]] = LRUCache(_ENTRIES)
         # This cache is separate, so that invalid credentials do not evict valid credentials.
@@ -75,7 +75,7 @@ class CredentialCache(Generic[_R]):
         self._unknown.pop(digest, None)
 
     def forget(self, record_id: UUID) -> None:
-        """Remove a record that was changed from the cache."""
+        """Remove a changed record from the cache."""
         for digest in [d for d, entry in self._found.items() if entry.record.id == record_id]:
             del self._found[digest]
 
@@ -151,7 +151,7 @@ class CredentialLookup(Generic[_R]):
         return await self._queue.run(lambda: self._ask(digest))
 
     def forget(self, record_id: UUID) -> None:
-        """Remove a record that was changed from the cache."""
+        """Remove a changed record from the cache."""
         self._cache.forget(record_id)
 
     async def _ask(self, digest: bytes) -> _R | None:

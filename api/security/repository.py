@@ -125,7 +125,7 @@ def touch_key(session: Session, key_id: UUID, at: datetime) -> None:
 def insert_session(
     session: Session, person: Person, token_hash: bytes, expires_at: datetime, *, max_sessions: int
 ) -> SessionRecord:
-    """Insert a session. Delete the person's oldest sessions above ``max_sessions``."""
+    """Insert and return a session. Delete the person's oldest sessions above ``max_sessions``."""
     row = LoginSession(
         owner_id=person.owner_id,
         person_id=person.id,
@@ -146,7 +146,7 @@ def insert_session(
 
 
 def find_session(session: Session, token_hash: bytes) -> SessionRecord | None:
-    """Return the session whose token has this hash, or None. The person must be enabled."""
+    """Return the session with this token hash, or None if unknown or the person is disabled."""
     of_hash = (
         select(LoginSession, Person, Owner.limits)
         .join(Person, Person.id == LoginSession.person_id)
@@ -158,7 +158,7 @@ def find_session(session: Session, token_hash: bytes) -> SessionRecord | None:
 
 
 def get_session(session: Session, owner_id: UUID, session_id: UUID) -> SessionRecord | None:
-    """Return a session of the account, or None. The person must be enabled."""
+    """Return a session of the account, or None if it is unknown or the person is disabled."""
     found = session.execute(
         _SESSIONS.where(
             LoginSession.id == session_id, LoginSession.owner_id == owner_id, Person.enabled

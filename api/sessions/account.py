@@ -31,7 +31,7 @@ def change_timezone(session: Session, owner_id: UUID, timezone: str) -> int:
 
 
 class OwnAccount:
-    """Changes that a session can make to its own account."""
+    """Changes that a person can make to their own account and sessions."""
 
     def __init__(self, sessions: Sessions) -> None:
         self._sessions = sessions
@@ -46,7 +46,9 @@ class OwnAccount:
         current_password: str = "",
         new_password: str | None = None,
     ) -> Credential:
-        """Change the given values. A new password ends all other sessions. API keys stay valid.
+        """Change the given values, and return the credential with the new values.
+
+        A new password ends all other sessions. API keys stay valid.
 
         Raises:
             ApiError: 400, the current password is wrong; 401, the session ended during the
@@ -89,7 +91,7 @@ class OwnAccount:
     async def _check(
         self, caller: Principal, password: str, address: str, device_cookie: str | None
     ) -> LogInRecord:
-        """Check the caller's password. A wrong password counts as a failed login attempt."""
+        """Return the caller if the password is correct. Otherwise, count a failed login attempt."""
         person = caller.require_person()
         if not person.has_password:
             raise invalid_field("currentPassword", _NONE_THERE)

@@ -1,4 +1,4 @@
-"""Limits failed login attempts, with sliding windows in the store of all limits.
+"""Limits failed login attempts, with sliding windows in the store for rate limits.
 
 Devices and addresses from which a person has logged in before are counted separately, so that
 attacks from elsewhere do not lock the person out.
@@ -183,5 +183,5 @@ async def _remembers(store: LimitStore, name: str, address: str) -> bool:
 
 
 def _device_key(name: str, address: str) -> str:
-    """Return the key of an address and a name. The key is a hash, because it is stored longer."""
+    """Return the key of an address and a name. The key is hashed, as it is stored for weeks."""
     return "login/" + hashlib.sha256(f"{name}\n{address}".encode()).hexdigest()

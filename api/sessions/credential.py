@@ -12,7 +12,7 @@ from api.security.repository import SessionRecord
 
 @dataclass(frozen=True)
 class Credential:
-    """A session or API key, with the account. ``limits`` are sizes by name.
+    """A session or API key, with the account. ``limits`` are the account's limits, by name.
 
     ``person`` is the person who logged in, or None for an API key.
     """

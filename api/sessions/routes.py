@@ -78,7 +78,7 @@ class SessionBody(ResponseModel):
         "their own time zone.",
         examples=["Europe/Lisbon"],
     )
-    scopes: list[Scope] = Field(description="Scopes of the caller; in a session, of the role.")
+    scopes: list[Scope] = Field(description="Scopes of the API key, or of the person's role.")
     expires_at: Timestamp | None = Field(
         description="Expiry time of the credential (UTC); null for an API key that does not expire."
     )
@@ -124,15 +124,15 @@ class AccountUpdate(RequestModel):
     current_password: Annotated[str, Field(min_length=1, max_length=MAX_PASSWORD_CHARACTERS)] = (
         Field(
             default="",
-            description="Required with `newPassword`.",
-            examples=["the password until now"],
+            description="Current password. Required with `newPassword`.",
+            examples=["my current password"],
         )
     )
     new_password: NewPassword = Field(
         default="",
-        description="Changing the password ends all other sessions of the person; API keys "
-        "stay valid.",
-        examples=["a better password than that"],
+        description="New password. Changing the password ends the person's other sessions; API "
+        "keys stay valid.",
+        examples=["correct horse battery staple"],
     )
 
     @model_validator(mode="after")

@@ -38,7 +38,7 @@ from api.sessions.methods import LogInMethods
 
 _REFUSED = "The email address or password is incorrect."
 _TOO_BUSY = "Too many concurrent logins. Try again shortly."
-# A comparison takes 64 MiB and 50 ms of CPU. Known and unknown clients each run one at a time.
+# A comparison takes 64 MiB and 50 ms of CPU. Known and unknown clients have one thread each.
 _COMPARISONS = QueueLimits(at_once=1, waiting=20)
 _COMPARISON_WAIT_SECONDS = 5.0
 _SESSIONS_PER_PERSON = 100
@@ -133,7 +133,7 @@ class Sessions:
         *,
         is_audited: bool = True,
     ) -> LogInRecord:
-        """Return a person if the password is correct. A wrong password counts for this person.
+        """Return a person if the password is correct. A wrong password counts against them.
 
         If ``is_audited`` is true, a wrong password is logged in the account's audit log.
 
@@ -151,7 +151,7 @@ class Sessions:
             return found
 
     def device(self, cookie: str | None, email: str) -> Device | None:
-        """Return the device of a cookie if ``email`` recently logged in on the device, or None."""
+        """Return the device in a cookie if ``email`` recently logged in on the device, or None."""
         return self._devices.known(cookie, email)
 
     @property
@@ -160,7 +160,7 @@ class Sessions:
         return self._database
 
     async def in_thread(self, work: Callable[[str], str], text: str) -> str:
-        """Run expensive ``work`` on a text in the password thread for known clients.
+        """Run expensive ``work`` on ``text`` in the thread for known clients. Return the result.
 
         Use only for callers who are logged in or have an invitation.
 
@@ -203,7 +203,7 @@ class Sessions:
     async def _found(
         self, email: str, password: str, address: str, device: Device | None
     ) -> LogInRecord:
-        """Return the person of an address and password. Try the person of a known device first."""
+        """Return the person with this address and password. Try a known device's person first."""
         if device is None:
             claim = await self._known_claim(email, password, Origin(address))
             return claim or await self._of_address(email, password, Origin(address))
@@ -222,7 +222,7 @@ class Sessions:
             raise ApiError(ErrorCode.INVALID_CREDENTIALS, _REFUSED) from elsewhere
 
     async def _known_claim(self, email: str, password: str, origin: Origin) -> LogInRecord | None:
-        """Return the person with this unproven address who logged in from ``origin`` before.
+        """Return a person with this unproven address who logged in from ``origin`` before, or None.
 
         The password is compared only for such people, and failures count only for them.
         """
@@ -241,7 +241,7 @@ class Sessions:
     async def _of_address(
         self, email: str, password: str, origin: Origin, audited: UUID | None = None
     ) -> LogInRecord:
-        """Return the person of an address and password. ``audited`` already has an audit entry."""
+        """Return the person with this address and password. Do not audit ``audited`` again."""
         try:
             async with self._attempts.attempt(email, origin) as is_known:
                 found, holder = await self._person(email, password, is_known=is_known)
@@ -259,7 +259,7 @@ class Sessions:
     async def _person(
         self, email: str, password: str, *, is_known: bool
     ) -> tuple[LogInRecord | None, LogInRecord | None]:
-        """Return the person of an address and password, and the person who proved the address."""
+        """Return the person with this address and password, and the one who proved the address."""
         people = await self._database.run(lambda session: find_log_ins(session, email))
         found = await self._matching(people, password, email, is_known=is_known)
         return found, next((one for one in people if one.is_proven), None)
@@ -267,7 +267,7 @@ class Sessions:
     async def _matching(
         self, people: Sequence[LogInRecord], password: str, email: str, *, is_known: bool
     ) -> LogInRecord | None:
-        """Return the first of ``people`` with the password, or None, in the same time."""
+        """Return the first of ``people`` with the password, or None. Both take the same time."""
         hashes = [one.password_hash for one in people if one.password_hash]
         if is_known:
             caller = people[0].owner_id if people else email

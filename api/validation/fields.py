@@ -1,6 +1,6 @@
 """Validates values from clients: numbers, IDs, date-times, email addresses.
 
-Python accepts more texts as numbers or UUIDs than clients intend: ``1_0``, `` 5``, ``+5``, ``٣``.
+Numbers and UUIDs are checked more strictly than by Python, which parses ``1_0``, `` 5`` and ``٣``.
 """
 
 import re

@@ -22,9 +22,9 @@ from common.secrets import SecretBox
 
 @dataclass(frozen=True)
 class DeliveryHistory:
-    """Deliveries since the last success.
+    """The latest delivery of a webhook, and why the service disabled the webhook.
 
-    ``failure_count`` counts failed deliveries; ``failed_attempts`` counts failed attempts.
+    ``failure_count`` (deliveries) and ``failed_attempts`` count failures since the last success.
     """
 
     failure_count: int = 0

@@ -255,7 +255,7 @@ class Webhooks:
         return self._statuses.shown(await self._database.run(work))
 
     async def sweep(self) -> int:
-        """Store and count webhooks that the delivery stage has disabled, and notify people."""
+        """Save that webhooks were disabled, and send the emails. Return the number of webhooks."""
         count = 0
         for status in self._statuses.disabled():
             disabled, addresses = await self._database.run(partial(self._disable, status))
@@ -292,7 +292,7 @@ class Webhooks:
     ) -> WebhookRow:
         row = require_found(self._rows.lock(session, caller.owner_id, webhook_id))
         sent = with_stored(sent_fields(body), row, sees_secrets=caller.sees_secrets)
-        # A webhook that the stage has disabled counts as disabled before the row is updated.
+        # A webhook that the stage has disabled counts as disabled even before its row is updated.
         current = self._statuses.shown(row)
         fields = {"enabled": current.config.enabled, **sent}
         return row if current.has(fields) else self._rows.change(session, webhook_id, fields)
