@@ -36,7 +36,7 @@ from common.records.recognitions import RecognitionSource
 class ErasedImages:
     """The images of an erased recognition. A key is None if there is no such image.
 
-    ``noted_ms`` (Unix ms, UTC) distinguishes several notes about the same recognition.
+    ``noted_ms`` (Unix ms, UTC) distinguishes several entries for the same recognition.
     """
 
     noted_ms: Annotated[int, Column(TIME, "noted_at")]
@@ -65,9 +65,9 @@ _REMOVED: Final = _table(removed=1)
 
 
 def images_of(row: RecognitionRow, noted_ms: int) -> tuple[ErasedImages, ErasedImages]:
-    """Return the notes about a recognition's images, recorded at ``noted_ms`` (Unix ms, UTC).
+    """Return two entries for a recognition's images, recorded at ``noted_ms`` (Unix ms, UTC).
 
-    The second note is due later, because an image that S3 rejected at first can still be stored.
+    The second entry is due later, because an image that S3 rejected at first can still be stored.
     """
     fields = _as_stored(row)
     first = ErasedImages(noted_ms=noted_ms, **fields)
@@ -92,7 +92,7 @@ async def list_images_to_remove(
 ) -> tuple[ErasedImages, ...]:
     """Return the images of at most ``limit`` recognitions that must still be removed.
 
-    Without ``owner_id``, all accounts are searched. The oldest note after ``after`` comes first.
+    Without ``owner_id``, all accounts are searched. The oldest entry after ``after`` comes first.
     """
     given: dict[str, object] = {} if owner_id is None else {"user_id": owner_id}
     if after is not None:
