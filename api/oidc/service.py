@@ -91,7 +91,7 @@ class OidcLogIn:
     async def finish(
         self, answer: ProviderAnswer, cookie: str | None, address: str, device_cookie: str | None
     ) -> NewSession:
-        """Complete a login. Return a session of the person that the provider authenticated.
+        """Complete a login. Return a session for the person that the provider authenticated.
 
         Raises:
             ApiError: 400, the login expired or another browser started it; 403, the person cannot

@@ -101,7 +101,7 @@ class LoginAttempts:
         return await self._stores.ask(lambda store: _remembers(store, name, address))
 
     async def _begin(self, store: LimitStore, email: str, origin: Origin) -> "_Attempt":
-        """Start counting an attempt, or reject the attempt."""
+        """Count and return a running attempt, or raise ApiError if a limit is reached."""
         is_known = origin.device is not None or await _remembers(store, email, origin.address)
         attempt = _Attempt(store, self._windows(email, origin, is_known=is_known), is_known)
         try:
@@ -156,7 +156,7 @@ class _Attempt:
         self._begun: list[ActiveItem] = []
 
     async def begin(self, window: LimitWindow) -> None:
-        """Count the attempt in a window, or reject the attempt."""
+        """Count the attempt in a window, or raise ApiError if the limit is reached."""
         self._begun.append(await self._store.begin(window.key, _UNDER_WAY_SECONDS))
         found = await self._store.windows.get_window_stats(window.limit, *window.names)
         if self._begun[-1].number > found.remaining:

@@ -106,7 +106,7 @@ class Sessions:
     async def begin(
         self, prove: Callable[[Session], Person], device_cookie: str | None
     ) -> NewSession:
-        """Return a new session of a person who was authenticated without a password.
+        """Return a new session for a person who was authenticated without a password.
 
         ``prove`` returns the person, in the transaction in which the session is created.
         """
