@@ -147,7 +147,7 @@ class FiredFor:
 
 @dataclass(frozen=True)
 class FiredPage:
-    """A page of an alert's triggers, newest first. ``end`` is None on the last page."""
+    """A page of triggers, newest first. The next page starts after ``end``, unless it is None."""
 
     fired: tuple[FiredFor, ...]
     end: TriggerCursor | None
