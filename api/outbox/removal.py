@@ -85,7 +85,7 @@ def _names(topic: str, value: bytes, plate: str, before_ms: int) -> bool:
             return plate in plates_of(delivery) and delivery.occurred_ms < before_ms
         recognition = decode(Recognition, record or b"")
     except (InvalidInputError, UnknownRecordVersionError):
-        # Normalisation does not remove the quotation marks between plates.
+        # The quotation marks between plates remain, so that two plates are not read as one.
         return plate in normalise_plate(value.decode(errors="replace"))
     read = (recognition.plate, *(each.plate for each in recognition.provisional_plates))
     return plate in map(normalise_plate, read) and recognition.captured_ms < before_ms

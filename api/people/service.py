@@ -105,7 +105,7 @@ def _unbind(session: Session, caller: Principal, person_id: UUID) -> tuple[Perso
     person = require_found(repository.get_person(session, caller.owner_id, person_id))
     if person.oidc_subject is None:
         raise ApiError(ErrorCode.NOT_FOUND)
-    # Otherwise, no administrator could log in any more.
+    # Without a password or an identity, the last administrator could not log in.
     if not person.has_password:
         _require_other_administrator(session, person)
     return person, repository.unbind(session, person)
