@@ -28,9 +28,9 @@ Send = Callable[[dict[str, Any]], Awaitable[None]]
 
 CONCURRENT_QUERIES = 16
 READER_QUERIES = 2
-"""Maximum number of concurrent queries of the analyst."""
+"""Maximum number of queries that the analyst can run concurrently."""
 QUEUE_SECONDS = 10.0
-"""Maximum time that a query can wait in the queue before it is rejected."""
+"""Time for which a query can wait for a slot. After this time, the query is rejected."""
 
 
 class Answer:
@@ -177,7 +177,7 @@ class ClickHouseApp:
 
     @asynccontextmanager
     async def _query_slot(self, request: QueryRequest, receive: Receive) -> AsyncIterator[None]:
-        """Wait until a query can start. Kill the query if the client disconnects."""
+        """Hold a query slot during the block. Kill the query on a disconnect if so requested."""
         needed = (self._reader_slots, self._slots) if request.only_reads else (self._slots,)
         async with AsyncExitStack() as held:
             try:

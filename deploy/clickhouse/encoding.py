@@ -120,15 +120,15 @@ def check_size(size: float, limit_bytes: float) -> None:
 def framed(data: bytes) -> bytes:
     """Return data in ClickHouse's block compression format, which JDBC clients request.
 
-    **Source:** ClickHouse, ``src/Compression/CompressedWriteBuffer.cpp``. Each frame has a CityHash
-    1.0.2 checksum of the rest, the method, the compressed size (including this 9-byte header), the
-    uncompressed size, and the compressed bytes.
+    **Source:** ClickHouse, ``src/Compression/CompressedWriteBuffer.cpp``. A frame is a CityHash
+    1.0.2 checksum, followed by the data that it covers: a 9-byte header (method, compressed size
+    including this header, uncompressed size) and the compressed bytes.
     """
     frames = b""
     for start in range(0, len(data), _PIECE_BYTES):
         plain = data[start : start + _PIECE_BYTES]
         packed = bytes(lz4.block.compress(plain, store_size=False))
         body = struct.pack("<BII", _LZ4_FRAME, 9 + len(packed), len(plain)) + packed
-        # The upper half of the library's number comes first on the wire.
+        # The upper half of the library's result comes first on the wire.
         frames += struct.pack("<QQ", *divmod(CityHash128(body), 1 << 64)) + body
     return frames

@@ -60,12 +60,12 @@ class ClickHouseError(PlatestreamError):
 
     @classmethod
     def of(cls, code: ErrorCode, message: str) -> "ClickHouseError":
-        """Return an error that this server raises, with a message in ClickHouse's format."""
+        """Create an error with a message in ClickHouse's format."""
         return cls(code, f"Code: {code.value}. DB::Exception: {message}. ({code.name})")
 
     @classmethod
     def from_engine(cls, message: str) -> "ClickHouseError":
-        """Return the error that an engine message describes, without any text before the code."""
+        """Create an error from a message of the engine, without any text before the code."""
         found = _CODE.search(message)
         if found is None:
             return cls.of(ErrorCode.UNKNOWN_EXCEPTION, message)

@@ -44,7 +44,7 @@ class Result:
 
 
 def run(engine: Engine, request: QueryRequest, received: IO[bytes]) -> Result:
-    """Run a request until it ends, or until the result is too long to be buffered.
+    """Run a request. Return the result when it is complete, or when it is too long to be buffered.
 
     Raises:
         ClickHouseError: the request failed before any part of the result was returned.
@@ -130,6 +130,6 @@ def _stream(
 def _session(engine: Engine, request: QueryRequest) -> AbstractContextManager[EngineSession]:
     settings = {**request.settings, "log_comment": request.tag}
     given = settings.pop("readonly", "0")
-    # This setting must be the last, because it prevents further changes of settings.
+    # This setting must come last, because it prevents further changes to settings.
     settings["readonly"] = "1" if request.only_reads else "2" if request.is_read_only else given
     return engine.session(request.database, settings, request.parameters)

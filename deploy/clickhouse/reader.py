@@ -14,9 +14,9 @@ from deploy.clickhouse.errors import ClickHouseError, ErrorCode
 from deploy.clickhouse.request import QueryRequest
 from recognition.processors import available_processors
 
-# Settings that affect the result. JDBC sends async_insert, without effect, with every query.
-# Settings that name files are excluded, because the engine opens such files even in read-only mode
-# (format_template_row, output_format_schema).
+# Settings that the analyst can change. JDBC sends async_insert with every query, where it has no
+# effect. Settings that name files are excluded, because the engine opens such files even in
+# read-only mode (format_template_row, output_format_schema).
 _SETTINGS = re.compile(
     r"""(wait_for_)?async_insert | network_compression_method | max_(execution_time|memory_usage
     |threads|block_size|result_rows) | result_overflow_mode | limit | offset | extremes
@@ -46,13 +46,13 @@ _TOKEN = re.compile(
 )
 
 QUERY_SECONDS = 60
-"""Maximum duration of a query of the analyst."""
+"""Maximum duration of each query by the analyst."""
 MEMORY_BYTES = 256 << 20
-"""Memory limit for each query of the analyst."""
+"""Memory limit for each query by the analyst."""
 
 
 def as_reader(request: QueryRequest) -> QueryRequest:
-    """Return a request of the analyst as a read-only request with the analyst's limits.
+    """Return the analyst's request as a read-only request with resource limits.
 
     Raises:
         ClickHouseError: the request changes a forbidden setting or uses the database ``system``.
@@ -77,7 +77,7 @@ def reject_writing() -> None:
 
 
 def check_reads(statement: str, table_functions: frozenset[str]) -> None:
-    """Check that a statement names no object that gives access to more than the tables.
+    """Check that a statement names no object that gives access to data outside the tables.
 
     ``statement`` must be formatted by the engine: without comments, and with quotes only around
     names that need quotes. ``table_functions`` are the engine's table functions, in lower case.

@@ -22,7 +22,7 @@ _OF_THE_INTERFACE = frozenset(
     )
 )
 _TRUE = ("1", "true")
-# First protocol version with another column format. clickhouse-connect uses an older version.
+# First protocol version with a different column format. clickhouse-connect uses an older version.
 _CUSTOM_SERIALIZATION = "54454"
 
 

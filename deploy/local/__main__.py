@@ -28,7 +28,7 @@ SETTINGS_FILE = CLONE / "platestream.env"
 
 _NOT_RUNNING_EXIT = 3
 _CAMERA = "CAMERA"
-# Interval at which `make run` checks whether another `make down` has stopped the stack.
+# Interval at which `make run` checks whether `make down` in another terminal has stopped the stack.
 _LOOK_SECONDS = 2.0
 # Variables from make that no process needs and that can contain the camera's stream URL.
 _OF_THE_CALLER = (_CAMERA, "MAKEFLAGS", "MAKEOVERRIDES", "MFLAGS")
@@ -64,7 +64,7 @@ def up(camera: CameraOption = "") -> None:
 
 @app.command()
 def run(camera: CameraOption = "") -> None:
-    """Start the stack and stop it with Ctrl-C."""
+    """Run the stack in the foreground until Ctrl-C is pressed."""
     stack = _stack()
     if stack.is_up():
         access = _start(stack, camera, tied_to_caller=False)
@@ -98,7 +98,7 @@ def down() -> None:
 
 @app.command()
 def status() -> None:
-    """Show all processes and their memory usage. Shared memory counts only once."""
+    """Show all processes and their memory usage. Shared memory is counted only once."""
     stack = _stack()
     try:
         statuses = stack.supervisor.statuses()
@@ -156,7 +156,7 @@ def _stack() -> LocalStack:
 
 
 def _start(stack: LocalStack, camera: str, *, tied_to_caller: bool) -> Access:
-    """Start everything. The first start also creates an account, an API key and a camera."""
+    """Start everything and return the access data. Create the account and camera if necessary."""
     if os.geteuid() == 0:
         print(_ROOTS_WARNING, file=sys.stderr)
     files = stack.plan.environment[CAMERA_FILES_SETTING]

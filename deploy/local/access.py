@@ -37,7 +37,7 @@ class Access(msgspec.Struct, frozen=True, rename="camel"):
     analyst_password: str | msgspec.UnsetType = msgspec.UNSET
 
     def client(self) -> Client:
-        """Return a client of the stack's API that uses neither a proxy nor retries."""
+        """Return a client for the stack's API that uses neither a proxy nor retries."""
         transport = httpx.HTTPTransport()
         retries = RetryPolicy(attempts=1)
         return Client(self.base_url, self.api_key, retries=retries, transport=transport)
@@ -56,7 +56,7 @@ class Access(msgspec.Struct, frozen=True, rename="camel"):
 
 
 def ensure_access(plan: StackPlan) -> Access:
-    """Return the stack's access, and create a missing account or API key. The API must be running.
+    """Return the access data. Create the account and API key if necessary. The API must be running.
 
     Raises:
         StartError: the ``platestream`` command failed. The message contains the command's output.

@@ -27,7 +27,7 @@ PYTHON = VENV / "bin" / "python"
 INSTALLERS = CLONE / "requirements" / "bootstrap.txt"
 RUNTIME = CLONE / "requirements" / "runtime.txt"
 DEVELOPMENT = CLONE / "requirements" / "dev.txt"
-# By platform, a package without a wheel. It can be built from source without a compiler.
+# For each platform, the package that has no wheel, but can be built from source without a compiler.
 BUILT_FROM_SOURCE = {"aarch64": "faust-streaming"}
 JAVA_PACKAGES = ("default-jre-headless", "maven")
 RTSP_SERVER_PACKAGES = (
@@ -35,9 +35,9 @@ RTSP_SERVER_PACKAGES = (
     *("gstreamer1.0-plugins-" + kind for kind in ("base", "good", "bad", "ugly")),
 )
 LEVELS = ("service", "run", "python", "test", "jar-sums")
-# Programs that the tests start, and the package to install if no alternative is found. Debian
+# Programs that the tests start: alternatives, and the package to install if none is found. Debian
 # starts the MQTT broker and pgbouncer as system services (127.0.0.1:1883 and 6432), which the tests
-# do not use. redis-tools contains the server too: redis-check-rdb is the same file.
+# do not use. redis-tools also contains the server: redis-check-rdb is the same executable.
 TEST_PROGRAMS = {
     "Redis or Valkey": (("valkey-server", "redis-server", "redis-check-rdb"), "redis-tools"),
     "the MQTT broker Mosquitto": (("mosquitto",), "mosquitto"),
@@ -66,8 +66,8 @@ class BootstrapError(Exception):
 def main(level: str) -> None:
     """Install everything for a level, or regenerate the jar checksums for ``jar-sums``.
 
-    ``service`` installs the service, and ``run`` also its servers. ``python`` installs all Python
-    packages, also for checks and tests, but nothing else. ``test`` installs everything.
+    ``service`` installs the service, and ``run`` also its servers. ``python`` installs only Python
+    packages, including those for checks and tests. ``test`` installs everything.
     """
     if level not in LEVELS:
         raise BootstrapError("LEVEL must be one of " + ", ".join(LEVELS) + ", not " + level)
@@ -92,8 +92,8 @@ def main(level: str) -> None:
 def install_packages(lock_file: Path) -> None:
     """Install the locked versions of packages in the virtual environment.
 
-    Development packages are not removed. Without a stamp file, packages may be missing, so the
-    environment is created again. Adding development packages does not delete the stamp.
+    Installed development packages are not removed. If there is no stamp file, packages may be
+    missing, so the environment is created again. Adding development packages keeps the stamp file.
     """
     stamp = VENV / "packages.stamp"
     if stamp.exists() and not read(stamp).startswith(RUNTIME.name):
@@ -144,7 +144,7 @@ def find_python() -> str:
 
 
 def install_project() -> None:
-    """Install this project as an editable package, which adds the command and version."""
+    """Install this project as an editable package, with its command and version."""
     stamp = VENV / "project.stamp"
     wanted = digest(CLONE / "pyproject.toml") + read(VENV / "packages.stamp")
     if read(stamp) == wanted:
@@ -250,7 +250,7 @@ def jar_list(server: str, folder: Path) -> str:
 
 
 def write_jar_lists() -> None:
-    """Download the jars of both servers without Maven's local repository, and write the lists."""
+    """Download both servers' jars, bypassing Maven's local repository, and write the lists."""
     install_java()
     with TemporaryDirectory(prefix="platestream-jars-") as aside:
         for server in ("kafka", "s3"):
@@ -303,7 +303,7 @@ def apt_install(packages: tuple[str, ...], purpose: str) -> None:
 
 
 def administrator_prefix() -> tuple[str, ...] | None:
-    """Return the prefix that runs a command as root, or None if root is not available."""
+    """Return the prefix to run a command as root without a password, or None if not possible."""
     if os.geteuid() == 0:
         return ()
     silent = subprocess.DEVNULL

@@ -44,7 +44,7 @@ DEMO_TRUTH: Final = DEMO_CLIP.with_suffix(".json")
 def demo_camera(folder: Path | None) -> WantedCamera | None:
     """Return the camera that plays the demo clip, for a stack without other cameras.
 
-    ``folder`` is the folder of camera files. If it is None, no file can be a camera; return None.
+    ``folder`` is the folder of camera files. Return None if ``folder`` is None.
 
     Raises:
         StartError: the clip cannot be copied to the folder.
@@ -107,7 +107,7 @@ def _in_folder(file: Path, folder: Path, name: str) -> Path:
 
 
 def ensure_camera(layout: Layout, access: Access, wanted: WantedCamera, waiter: Waiter) -> Access:
-    """Register a camera if it is missing and needed. Write the camera's ID to the access file.
+    """Register a camera if necessary. Write the access file with the camera's ID, and return it.
 
     Raises:
         StartError: the API rejects the camera.

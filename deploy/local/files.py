@@ -9,7 +9,7 @@ from deploy.local.servers.base import CLONE
 JARS = CLONE / ".local" / "jars"
 
 _PRIVATE = ("logs", "streams", "kafka", "s3", "clickhouse")
-"""Mode of data folders. PostgreSQL's folder is one level deeper, and its user must reach it."""
+"""Folders that only this user can open, unlike ``postgres``, which PostgreSQL's user must enter."""
 
 
 @dataclass(frozen=True)
@@ -62,7 +62,7 @@ class Layout:
 
 
 def write_whole(path: Path, text: str, *, mode: int = 0o644) -> None:
-    """Write a file atomically, so that neither a reader nor a crash finds it half-written."""
+    """Write a file atomically, so that it is never half-written, even after a crash."""
     path.parent.mkdir(parents=True, exist_ok=True)
     fresh = path.with_name(f".{path.name}.new")
     fresh.unlink(missing_ok=True)
@@ -75,7 +75,7 @@ def write_whole(path: Path, text: str, *, mode: int = 0o644) -> None:
 
 
 def java_property(value: object) -> str:
-    """Return a text escaped as a value of a Java properties file.
+    """Return a value escaped for a Java properties file.
 
     **Source:** java.util.Properties: ISO-8859-1, with UTF-16 escapes for other characters.
     """

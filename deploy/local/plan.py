@@ -75,7 +75,7 @@ METRICS_OFFSETS: Final = {
         (API, "ingest", "recognition", "alerts", "webhooks", "sink", "mqtt", "relay")
     )
 }
-"""By process, the difference between the process's metrics port and the setting."""
+"""For each process, the offset of its metrics port from the port in the setting."""
 CAMERA_FILES_SETTING: Final = "PLATESTREAM_CAMERA_FILES_FOLDER"
 
 
@@ -172,8 +172,8 @@ class StackPlan:
         }
 
     def process_environment(self) -> dict[str, str]:
-        """Return the environments of all processes, combined. Each process gets a part.
-        The servers' settings and the settings of other processes have different names.
+        """Return the combined environment of all processes, of which each process gets a part.
+        No two processes need different values of the same variable.
         """
         merged = dict(self.environment)
         for programs in self.groups().values():

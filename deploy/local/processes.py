@@ -6,7 +6,7 @@ _MIB = 1024 * 1024
 
 
 def memory_mib(pid: int, *, with_children: bool = True) -> float:
-    """Return a process's memory in MiB, or 0 if it does not exist or ``pid`` is 0.
+    """Return the memory of a process in MiB, or 0 if ``pid`` is 0 or the process does not exist.
 
     A shared page is divided among the processes that share it.
 
@@ -17,7 +17,7 @@ def memory_mib(pid: int, *, with_children: bool = True) -> float:
 
 
 def wait_for_end(pid: int, *, seconds: float) -> bool:
-    """Wait until a process, child or not, has exited. Return False after ``seconds``."""
+    """Return whether a process, which need not be a child, exits within ``seconds``."""
     try:
         psutil.Process(pid).wait(seconds)
     except psutil.NoSuchProcess:
@@ -28,7 +28,7 @@ def wait_for_end(pid: int, *, seconds: float) -> bool:
 
 
 def listener(port: int) -> str:
-    """Return a description of the process that listens on a TCP port, if this user can see it."""
+    """Describe the process that listens on a TCP port, as far as this user can see the process."""
     try:
         for connection in psutil.net_connections("tcp"):
             listens = connection.status == psutil.CONN_LISTEN and connection.laddr.port == port

@@ -11,7 +11,7 @@ from deploy.local.servers.base import CLONE
 class LocalStackSettings(Fragment):
     """The ports and folder of the local stack, and servers to use instead of the embedded ones.
 
-    If the address of a server is set, the stack uses that server and starts none itself.
+    If the address of a server is set, the stack uses that server and does not start its own.
     """
 
     local_dir: Path = Field(

@@ -55,7 +55,7 @@ class LocalStack:
         self.supervisor = Supervisor(plan.layout)
 
     def is_up(self) -> bool:
-        """Return whether every process has been running for some seconds."""
+        """Return whether every process has been running for at least a few seconds."""
         try:
             statuses = self.supervisor.statuses()
         except SupervisorUnreachableError:
@@ -167,7 +167,7 @@ class LocalStack:
         self._progress.ready(migration.name, time.monotonic() - started)
 
     def _start_application(self) -> None:
-        """Start the API first, because it would be the last process to be ready otherwise."""
+        """Start the service's processes. The API is first, because it takes longest to be ready."""
         names = [program.name for program in self.plan.application]
         if API in names:
             self.supervisor.start_process(API)
@@ -234,7 +234,7 @@ class LocalStack:
 
     @contextmanager
     def _exclusively(self) -> Iterator[None]:
-        """Let no other process start or stop the same stack until this block has finished."""
+        """Prevent other processes from starting or stopping the same stack during the block."""
         with (self.plan.layout.root / "stack.lock").open("w") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
             yield

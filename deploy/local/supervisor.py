@@ -78,11 +78,11 @@ class Supervisor:
         *,
         tied_to_caller: bool,
     ) -> None:
-        """Start supervisord without any process. Each process gets its part of ``environment``.
+        """Start supervisord, but none of the processes, which will get parts of ``environment``.
 
         With ``tied_to_caller``, supervisord and all processes stop when the caller exits.
         """
-        # Shells store functions in variables with other names, which no process needs.
+        # Drop variables with other names. Shells store functions there, which no process needs.
         held = {name: value for name, value in environment.items() if name.isidentifier()}
         text = render_configuration(self._layout, self._socket, groups, held)
         configuration = self._layout.root / "supervisor.conf"
@@ -179,8 +179,8 @@ def _tolerating(code: int) -> Iterator[None]:
 
 
 def socket_path(layout: Layout) -> Path:
-    """Return the path of supervisord's socket, which is in the stack's folder unless that path is
-    too long. Then the socket is in this user's folder in the system's temporary folder.
+    """Return the path of supervisord's socket. The socket is in the stack's folder or, if that path
+    would be too long, in this user's folder in the system's temporary folder.
     """
     preferred = layout.root / "supervisor.sock"
     if len(os.fsencode(preferred)) <= _LONGEST_SOCKET_PATH:

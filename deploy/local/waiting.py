@@ -1,4 +1,4 @@
-"""Waits for checks with a timeout, and prints the progress."""
+"""Waits until checks pass, with a timeout, and prints the progress."""
 
 import threading
 import time
@@ -39,7 +39,7 @@ class Waiter:
     """Waits until checks pass, or until :meth:`give_up` ends the waits of all threads."""
 
     def __init__(self, progress: Progress, *, clock: Callable[[], float] = time.monotonic) -> None:
-        """``progress`` prints what becomes ready, and what is still awaited."""
+        """``progress`` reports components that become ready or that are not ready yet."""
         self._progress = progress
         self._clock = clock
         self._given_up = threading.Event()

@@ -89,7 +89,7 @@ class Server:
 def tied(*command: str, last_signal: Signals = Signals.SIGTERM) -> tuple[str, ...]:
     """Return a command whose process gets ``last_signal`` when the parent process exits.
 
-    So no process that holds ports and data survives a killed supervisor.
+    This ensures that no process that holds ports and data outlives a killed supervisor.
 
     **Source:** prctl(2), PR_SET_PDEATHSIG, with setpriv of util-linux, which is part of Debian.
     """
@@ -105,7 +105,7 @@ JAVA_VARIABLES = ("JAVA_HOME", "JAVA_TOOL_OPTIONS", "JDK_JAVA_OPTIONS", "_JAVA_O
 
 
 def java(class_path: Path, *arguments: str) -> tuple[str, ...]:
-    """Return the command that runs a Java main class with all jars of a folder."""
+    """Return the command that runs a Java main class with all jars in a folder."""
     archive = class_archive(class_path)
     options = (f"-XX:SharedArchiveFile={archive}",) if archive.exists() else ()
     # In the C locale, a JVM cannot open paths that are not ASCII.
@@ -121,7 +121,7 @@ def class_archive(class_path: Path) -> Path:
 
 
 def check_port(port: int) -> None:
-    """Connect to a port on this machine.
+    """Check that a process listens on a port of this machine.
 
     Raises:
         NotReadyError: no process listens on the port.

@@ -1,4 +1,4 @@
-"""Sets up the login at the embedded Kafka, whose ports other users of the machine can reach."""
+"""Sets up the login to the embedded Kafka, whose ports other users of the machine can reach."""
 
 import secrets
 import time
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 LISTENER: Final = "SASL_PLAINTEXT"
 MECHANISM: Final = "SCRAM-SHA-512"
-"""The clients' mechanism, which does not reveal the password to another process at the port."""
+"""The clients' mechanism. A process that occupies the broker's port does not get the password."""
 
 ADMINISTRATOR: Final = "administrator"
 _ADMINISTRATORS_MECHANISM: Final = "PLAIN"
@@ -25,7 +25,7 @@ _POLL_SECONDS: Final = 0.1
 
 @dataclass(frozen=True)
 class KafkaLogin:
-    """The credentials of the service's user, and of an administrator that sets the user's password.
+    """The credentials of the service's user, and of an administrator who sets the user's password.
 
     Kafka stores SCRAM users in its data, so another login is needed to create the first user. The
     administrator's password is in the configuration and changes with each start.
@@ -71,7 +71,7 @@ class KafkaLogin:
         )
 
     def ensure(self, bootstrap_servers: str) -> None:
-        """Set the service's password at the broker, unless the service can already log in.
+        """Set the service's password in the broker, unless the service can already log in.
 
         Raises:
             MisconfiguredError: Kafka still rejects the service's login after the password is set.

@@ -1,4 +1,4 @@
-"""Runs PostgreSQL from a wheel's binaries, in the foreground, over TCP with a password."""
+"""Runs PostgreSQL in the foreground, with binaries from a wheel. Clients use TCP and a password."""
 
 import importlib.util
 import os
@@ -101,7 +101,7 @@ class PostgresServer(Server):
 
     def _initialise_data(self) -> None:
         self.directory.mkdir(parents=True, exist_ok=True)
-        # If this process is root, PostgreSQL's user must be able to enter, whatever the umask is.
+        # If this process is root, PostgreSQL's user must be able to enter, regardless of the umask.
         self.directory.chmod(0o711)
         fresh = self.directory / "data.new"
         shutil.rmtree(fresh, ignore_errors=True)
@@ -145,7 +145,7 @@ def _unprivileged(directory: Path, program: str, *arguments: str) -> tuple[str, 
     ``/root``, which may contain the clone. To avoid changing folder permissions, the program then
     keeps one capability to search and read folders, but only if necessary.
 
-    **Source:** capabilities(7); ``no_setuid_fixup`` because access(2) otherwise ignores it.
+    **Source:** capabilities(7). Without ``no_setuid_fixup``, access(2) ignores the capability.
     """
     folder = binaries()
     command = (str(folder / program), *arguments)

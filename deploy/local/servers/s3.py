@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from common.s3 import S3Bucket
 
 _HERE = Path(__file__).parents[1] / "s3"
-# Without the optimising compiler, the server starts faster. A few images per second need no more.
+# Without the optimising compiler, the server starts faster and still handles a few images/second.
 _JVM = ("-Xms32m", "-Xmx192m", "-XX:TieredStopAtLevel=1")
 
 
@@ -64,7 +64,7 @@ class S3Server(Server):
         )
 
     def images(self) -> "S3Bucket":
-        """Return a client of the bucket, with timeouts of seconds instead of minutes."""
+        """Return a client for the bucket, with timeouts of seconds instead of minutes."""
         # Imported here because the imports take longer than the rest of a command such as `status`.
         from common.s3 import S3Bucket
         from common.settings import S3Settings
@@ -81,7 +81,7 @@ class S3Server(Server):
         return S3Bucket(settings, read_seconds=5, connections=1)
 
     def check(self) -> None:
-        """Check whether the bucket exists.
+        """Ask the server whether the bucket exists. Either answer shows that the server is ready.
 
         Raises:
             NotReadyError: the server is not responding.
