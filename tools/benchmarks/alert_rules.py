@@ -52,11 +52,11 @@ def _plate(chance: random.Random) -> str:
 
 
 class Kind(StrEnum):
-    """The plates that an alert of the benchmark matches."""
+    """The kind of plates that an alert matches."""
 
     EXACT = "exact plates"
-    BEGINNING = "beginnings (AB12*)"
-    UNKNOWN = "an unknown character (AB?2CD3)"
+    BEGINNING = "prefixes (AB12*)"
+    UNKNOWN = "plates with one unknown character (AB?2CD3)"
     ONE_EDIT = "plates, fuzzy with one edit"
     TWO_EDITS = "plates, fuzzy with two edits"
     ANY = "any plate, at one camera"
@@ -129,7 +129,7 @@ def _rule_set(kinds: tuple[Kind, ...], size: int) -> _RuleSet:
 
 
 def _measure(kinds: tuple[Kind, ...], events: list[bytes]) -> list[Measured]:
-    """Return the cost of each size: the best of several alternating rounds, as cores are shared."""
+    """Return the cost for each size, as the best of several rounds, because cores are shared."""
     books = [_rule_set(kinds, size) for size in _SIZES]
     best, candidates = [math.inf] * len(books), [0] * len(books)
     for _ in range(_ROUNDS):

@@ -68,7 +68,7 @@ def _cpu(stack: BenchmarkStack) -> dict[str, float]:
 
 
 def print_costs(stack: BenchmarkStack, ports: tuple[int, ...], count: int, seconds: float) -> None:
-    """Measure for ``seconds``, and print the usage and the counters of each process."""
+    """Measure for ``seconds``, and print each process's CPU and memory usage, and the counters."""
     cpu, counters, began = _cpu(stack), _counters(ports), time.monotonic()
     time.sleep(seconds)
     took, after = time.monotonic() - began, _cpu(stack)
@@ -80,7 +80,7 @@ def print_costs(stack: BenchmarkStack, ports: tuple[int, ...], count: int, secon
         print(f"| {name} | {cores / cameras:.3f} | {memory.get(name, 0.0):.0f} |")
     print(f"| all | {sum(used.values()) / cameras:.3f} | {sum(memory.values()):.0f} |\n")
     for name, value in sorted((_counters(ports) - counters).items()):
-        print(f"{name} {value} ({value / cameras / took:.2f} per second and camera)")
+        print(f"{name} {value} ({value / cameras / took:.2f} per second per camera)")
 
 
 def print_stages(monitor: PassMonitor, ingested_ms: dict[str, int]) -> None:

@@ -36,7 +36,7 @@ _SETTINGS = {
 
 
 class Deliveries:
-    """Publishes events of an account, and measures how the events are delivered."""
+    """Publishes events of an account, and measures their delivery."""
 
     def __init__(self, stack: BenchmarkStack, receiver: Receiver) -> None:
         """``stack`` must not have any webhooks."""
@@ -46,7 +46,7 @@ class Deliveries:
         self._endpoints = 0
 
     def have_endpoints(self, endpoints: int) -> None:
-        """Create webhooks up to this number, and wait until all webhooks receive deliveries."""
+        """Create webhooks until there are ``endpoints``. Wait until all of them get deliveries."""
         for number in range(self._endpoints, endpoints):
             body = {
                 "name": f"endpoint {number}",
@@ -79,7 +79,7 @@ class Deliveries:
         return [1000 * (seen[plate][0] - at) for plate, at in sent.items()]
 
     def print_rate(self, deliveries: int) -> None:
-        """Print the rate at which the worker delivers events that already wait on the topic."""
+        """Print the rate at which the worker delivers events that are already on the topic."""
         pid = self._stack.pid("webhooks")
         events = deliveries // self._endpoints
         with _stopped(pid):

@@ -79,7 +79,7 @@ def _reading(plate: str, x_px: float) -> PlateReading:
 
 
 def _published_frame(stack: BenchmarkStack, owner_id: UUID) -> FrameReference:
-    """Publish a frame of another camera, from which the images of all passes are made."""
+    """Publish a frame of another camera, for the images of all passes. Return its reference."""
     kafka = stack.settings(KafkaSettings)
     producer = KafkaProducer(**producer_options(kafka, "frames"))
     camera_id = uuid4()
@@ -108,7 +108,7 @@ def _plate(number: int) -> str:
 
 
 def measure(camera: Camera, receiver: Receiver, passes: int, between: float) -> list[float]:
-    """Return the latency of each pass in milliseconds."""
+    """Simulate passes, and return the latency of each pass in milliseconds."""
     read: dict[str, float] = {}
     for number in range(passes):
         read[_plate(number)] = camera.show(_plate(number))
@@ -120,7 +120,7 @@ def measure(camera: Camera, receiver: Receiver, passes: int, between: float) -> 
         arrived.update({k: v for k, v in receiver.first().items() if k not in arrived})
         return read.keys() <= arrived.keys()
 
-    wait_until("an alert of each pass", are_all_there, 60)
+    wait_until("an alert for each pass", are_all_there, 60)
     early = sum(arrived[plate][1] == "early" for plate in read)
     print(f"{early} of {len(read)} alerts were early")
     return [1000 * (arrived[plate][0] - at) for plate, at in read.items()]

@@ -35,7 +35,7 @@ class PassMonitor:
     """Records the passes of all cameras. Times are in Unix ms."""
 
     read_ms: dict[UUID, dict[int, int]] = field(default_factory=dict)
-    """For each camera, capture times of frames and ticks, and when the readings were published."""
+    """For each camera, the publication times of readings, by capture time of the frame or tick."""
     recognized: dict[str, tuple[Recognition, int]] = field(default_factory=dict)
     listed_ms: dict[str, int] = field(default_factory=dict)
 

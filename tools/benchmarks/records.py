@@ -8,7 +8,7 @@ from common.records.recognitions import Recognition
 
 
 def recognition(owner_id: UUID, number: int, captured_ms: int) -> Recognition:
-    """Return a recognition. Each number below 10,000,000 has a different plate."""
+    """Return a recognition. Each number below 10,000,000 gives a different plate."""
     camera_id = UUID(int=owner_id.int + 1 + number % 8)
     return Recognition(
         id=recognition_id(captured_ms, camera_id, str(number)),

@@ -147,7 +147,7 @@ def running_stack(**settings: str) -> Iterator[BenchmarkStack]:
     given = {_PREFIX + name: value for name, value in (_SETTINGS | settings).items()}
     with TemporaryDirectory(prefix="platestream-bench-", ignore_cleanup_errors=True) as folder:
         local = LocalStackSettings.model_validate({"local_dir": Path(folder), **ports})
-        # The start is not measured, so that longer timeouts do no harm.
+        # The start is not measured, so longer timeouts do no harm.
         stack = LocalStack(make_plan(local, outside | given), Progress(StringIO()), patience=4.0)
         try:
             stack.up(tied_to_caller=True)

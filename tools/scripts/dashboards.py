@@ -49,9 +49,9 @@ _MACHINE: Final = {
 
 @dataclass(frozen=True)
 class Dashboard:
-    """A dashboard of the metrics whose names start with one of the texts in ``begins``.
+    """A dashboard of the metrics whose names start with one of the prefixes in ``begins``.
 
-    If ``is_of_a_camera``, only metrics with a camera label are shown, otherwise all others.
+    If ``is_of_a_camera``, only metrics with a camera label are shown, otherwise only those without.
     """
 
     uid: str

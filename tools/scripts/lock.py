@@ -15,7 +15,7 @@ SOURCES: Final[Mapping[str, tuple[str, ...]]] = {
     "train": ("pyproject.toml", "--extra=train"),
     "charts": ("requirements/charts.in",),
 }
-"""The files whose requirements each lock file contains."""
+"""For each lock file, the files whose requirements it contains, and additional options."""
 
 OPTIONS: Final = (
     "--python-version=3.11",

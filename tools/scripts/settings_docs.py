@@ -27,15 +27,15 @@ Settings are environment variables. The local stack also reads `platestream.env`
 its own settings. A process with invalid settings reports all errors and exits with status 78.
 
 The local stack generates `PLATESTREAM_SECRET_KEY` and the addresses and passwords of its servers.
-If you set the address of a server, the stack uses that server and starts none. Some defaults differ
-in the local stack:
+If you set the address of a server, the stack uses that server and does not start its own. Some
+defaults differ in the local stack:
 
 - `PLATESTREAM_CAMERA_FILES_FOLDER` is `.local/camera-files` and `PLATESTREAM_CAMERA_ALLOW_LOOPBACK`
   is `true`, for the demo camera, which is a file.
 - `PLATESTREAM_IMAGE_RETENTION_DAYS` is 30.
 - `PLATESTREAM_DISK_FOLDERS` lists the folders of the stack's servers.
-- `PLATESTREAM_CLICKHOUSE_SERVER_READER_PASSWORD` is generated. If you set an empty value, the user
-  does not exist.
+- `PLATESTREAM_CLICKHOUSE_SERVER_READER_PASSWORD` is generated. If you set it to an empty value, the
+  read-only user does not exist.
 
 To store ClickHouse's data on another disk, mount it at `.local/clickhouse` before the first start.
 
@@ -60,7 +60,7 @@ FIRST = (
     ("INGEST_SAMPLE_FPS", "the CPU is overloaded, or vehicles are missed"),
     ("DEMO_ENABLED", "the API is reached from other machines; `false` disables `/api/demo`"),
 )
-"""Names (without prefix) of settings that many installations change, and when to change each."""
+"""Names (without prefix) of settings that many installations change, with the reasons."""
 
 ALL = """
 ## All settings

@@ -14,7 +14,7 @@ numbers in ranges that the country does not issue. By layout:
 - California: the 123ABC4 series follows 9ZZZ999 and starts from AAA. Our numbers begin with V to Y.
 - Texas: the first letter is A, E or U. The general series has no vowels.
 - New York: the series has reached M. Our numbers begin with V, W or X.
-- Brazil: numbers are from YV to ZZ, far above the ranges that are assigned to the states.
+- Brazil: numbers begin with YV to ZZ, far above the ranges that are assigned to the states.
 
 I, O and Q are never used. 0 is used only if the country's typeface distinguishes 0 from O, or if
 the position cannot contain an O. So the text is what a careful person reads. A coincidence with a

@@ -17,7 +17,7 @@ PIXELS_PER_MM = 2.0
 """Resolution of rendered plates. A 520 mm plate is 1040 px wide."""
 
 _FONTS = Path(__file__).parent / "fonts"
-# Font size, which is so large that a 90 mm letter at 4 px/mm is never enlarged.
+# Font size, large enough that a 90 mm letter at 4 px/mm is never enlarged.
 _DRAWING_SIZE_PX = 480
 
 
@@ -58,7 +58,7 @@ def glyph_mask(face: Face, character: str) -> Mask:
 
 
 def natural_width(face: Face, character: str, height: float) -> float:
-    """Return the width of a character with this `height`, in the unit of the height."""
+    """Return the width of a character with this `height`, in the same unit as `height`."""
     mask = glyph_mask(face, character)
     return height * float(mask.shape[1]) / float(mask.shape[0])
 

@@ -2,7 +2,7 @@
 
 ``python -m tools.training.calibration --photos DIR --reader FILE.onnx`` fits a curve to held-out
 training plates and writes it to the reader's card. Boxes are moved to vary like a detector's boxes.
-The second reader is not used, because the first reader's confidence must be valid without it.
+The second reader is not used: the first reader's confidence must be valid by itself.
 """
 
 import argparse
@@ -65,9 +65,9 @@ def fit_logistic(
 ) -> tuple[float, ...]:
     """Return the maximum-likelihood weights of ``features`` (rows × weights) for the log odds.
 
-    Uses Newton's method with steps of at most 1. The targets are smoothed by one count each, as
-    Platt does. ``ridge`` is the cost of half the square of each weight. ``counts`` contains the
-    weight of each row, 1 by default.
+    Uses Newton's method with steps of at most 1. The targets are smoothed by one count each, as in
+    Platt's paper. ``ridge`` is the penalty factor for half the square of each weight. ``counts``
+    contains the weight of each row, 1 by default.
     """
     counts = np.ones(len(right)) if counts is None else counts
     hits = float(counts @ np.array(right))
@@ -102,7 +102,7 @@ class Rated(NamedTuple):
 
 
 def rated(samples: list[Sample], reader: Reader, jitters: tuple[float, ...]) -> Iterator[Rated]:
-    """Read all plates once for each of ``jitters``, with moved boxes.
+    """Yield a reading of each plate for each of ``jitters``, with moved boxes.
 
     A jitter is the standard deviation of the movement of edges, as a fraction of the plate's size.
     """
@@ -124,7 +124,7 @@ def fitted(readings: list[Rated]) -> Curve:
 
 
 def main() -> None:
-    """Fit the curve of the reader in the arguments."""
+    """Fit the curve of the given reader, and write the curve to the reader's card."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--photos", type=Path, required=True)
     parser.add_argument("--reader", type=Path, required=True, help="ONNX file with its model card")

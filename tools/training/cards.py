@@ -34,7 +34,7 @@ def change_cards(model: Path, changes: Card) -> None:
 
 
 def main() -> None:
-    """Update the checksums in the cards of the files in the arguments."""
+    """Update the checksums in the cards of the given files."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("models", type=Path, nargs="+", help="ONNX files with their model cards")
     for model in parser.parse_args().models:

@@ -34,7 +34,7 @@ def convert(checkpoint: Path, out: Path) -> None:
 
 
 def main() -> None:
-    """Convert the file in the arguments."""
+    """Convert the given file."""
     os.environ.setdefault("YOLO_OFFLINE", "1")
     os.environ.setdefault("YOLO_AUTOINSTALL", "false")
     convert(Path(sys.argv[1]), Path(sys.argv[2]))

@@ -76,7 +76,7 @@ class Canvases:
     def changed(
         self, chosen: torch.Tensor, size: tuple[int, int], generator: torch.Generator
     ) -> torch.Tensor:
-        """Return N×H×W×3 bytes of ``size`` (width, height), as if from other cameras and light."""
+        """Return N×H×W×3 bytes of ``size`` (width, height), as if by other cameras in other light."""
         change = _Change(self.images.device, generator)
         pixels = torch.stack([self.widths_px[chosen], self.heights_px[chosen]], -1)
         crops = change.warped(self.images[chosen], pixels, size)
@@ -131,7 +131,7 @@ class _Change:
         return cut.clamp(0, 255)
 
     def coarser(self, crops: torch.Tensor, pixels: torch.Tensor) -> torch.Tensor:
-        """Reduce some crops to the resolution of a plate that is only a few pixels wide."""
+        """Return the crops, some of them with the resolution of a plate a few pixels wide."""
         changed, (height, width) = crops.clone(), crops.shape[2:]
         for part in self._some(len(crops), COARSE_SHARE).chunk(_COARSE_GROUPS):
             if not len(part):
@@ -150,7 +150,7 @@ class _Change:
         return changed
 
     def other_light(self, crops: torch.Tensor) -> torch.Tensor:
-        """Change contrast, brightness and colours of crops. Make some crops pale and some grey."""
+        """Return the crops with changed contrast, brightness and colours, some pale or grey."""
         count = len(crops)
 
         def where(share: float, changed: torch.Tensor, crops: torch.Tensor) -> torch.Tensor:
@@ -167,7 +167,7 @@ class _Change:
         return crops.clamp(0, 255)
 
     def other_camera(self, crops: torch.Tensor) -> torch.Tensor:
-        """Add blur, motion blur, noise and JPEG artefacts to some crops."""
+        """Return the crops, some of them with blur, motion blur, noise or JPEG artefacts."""
         count = len(crops)
         some = self._some(count, 0.15)
         crops[some] = blurred(crops[some], self._between(len(some), (0.4, 1.5)), 9)

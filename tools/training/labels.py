@@ -43,7 +43,7 @@ def complete(photo: Photo, finds: list[Detection]) -> Labels:
 
 
 def load_labels(path: Path) -> dict[str, Labels]:
-    """Return the labels in a file by photo name."""
+    """Return the labels in a file, keyed by photo name."""
     rows = [json.loads(line) for line in path.read_text().splitlines()]
     return {
         row["photo"]: Labels(

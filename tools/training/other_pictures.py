@@ -1,4 +1,4 @@
-"""Splits images without plates: half train the detector, and half measure detection errors.
+"""Splits images without plates: half to train the detector, and half to measure its errors.
 
 ``python -m tools.training.other_pictures --others DIR --out DIR`` writes those images of the
 training half in which the configured detector finds something. ``--out`` must not exist, and is
@@ -41,12 +41,12 @@ class Half(IntEnum):
 
 
 def half_of(folder: Path, half: Half) -> Iterator[BgrImage]:
-    """Yield half of the images in a folder."""
+    """Yield one half of the images in a folder."""
     return islice(pictures(folder), half, None, len(Half))
 
 
 def pictures(folder: Path) -> Iterator[BgrImage]:
-    """Yield the JPEG and PNG images in a folder, without similar images.
+    """Yield the JPEG and PNG images in a folder. Skip images that look like an earlier image.
 
     Images are in pseudo-random order. The number of images from each subfolder is limited.
     """
@@ -91,7 +91,7 @@ def _shuffled(path: Path) -> bytes:
 
 
 def main() -> None:
-    """Write images from the training half of the folder in the arguments."""
+    """Write images from the training half of the given folder."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--others", type=Path, required=True, help="images without a plate")
     parser.add_argument("--out", type=Path, required=True)

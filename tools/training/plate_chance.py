@@ -37,7 +37,7 @@ from tools.training.photos import as_image, load_photos
 from tools.training.reader_data import is_held_out
 
 MEETS_IOU, IS_IOU = 0.1, 0.3
-"""IoU below which two boxes are separate, and IoU from which two boxes are of the same plate."""
+"""IoU up to which two boxes are separate, and IoU from which two boxes show the same plate."""
 
 OTHERS_COUNT = 0.5
 """Weight of all detections next to plates, and of all detections on images without plates, relative
@@ -108,7 +108,7 @@ def views(image: BgrImage, plates: tuple[Box, ...], rng: np.random.Generator) ->
 def of_plates(
     photo: Photo, finder: FeatureFinder, rng: np.random.Generator
 ) -> list[list[PlateFeatures]]:
-    """Return the detections of plates in each view of a photo with a held-out plate."""
+    """Return the features of the plates found in each view, if the photo has a held-out plate."""
     certain = [p.text for p in photo.plates if p.text and not p.uncertain]
     if not any(map(is_held_out, certain)):
         return []
@@ -124,14 +124,14 @@ def of_plates(
 
 
 def of_no_plates(photo: Photo, labels: Labels, finder: FeatureFinder) -> list[PlateFeatures]:
-    """Return the detections in a photo that are not plates."""
+    """Return the features of the detections in a photo that are not plates."""
     perhaps = labels.plates + labels.masked
     found = finder.finds(decode_image(photo.path.read_bytes()))
     return [s for box, s in found if not any(iou(box, one) > MEETS_IOU for one in perhaps)]
 
 
 def counted(found: list[list[PlateFeatures]], are_plates: bool, weight: float) -> list[Row]:
-    """Return the detections in images as rows with the same label and weight."""
+    """Return the features of all images as rows with the same label and weight."""
     return [Row(signs, are_plates, weight) for picture in found for signs in picture]
 
 

@@ -79,7 +79,7 @@ class ReaderFormat:
 
 
 Batch = tuple[torch.Tensor, torch.Tensor, torch.Tensor]
-"""Crops (N×H×W×3 bytes), classes (N×slots), and which crops have labels that use 0 also for O."""
+"""Crops (N×H×W×3 bytes), classes (N×slots), and whether each label uses 0 for both O and 0 (N)."""
 
 
 class Shares(NamedTuple):
@@ -110,7 +110,7 @@ class Learnt:
         return sampling_weights([group[0] for group in self.groups])
 
     def draw(self, count: int, shares: Shares, rng: np.random.Generator) -> Places:
-        """Return the indexes in ``samples`` that make up a random batch."""
+        """Return the indexes in ``samples`` of a random batch of ``count`` samples."""
         sizes = self._sizes
         group = rng.choice(len(sizes), count, p=self._weights)
         may_be_swapped = rng.random(count) < shares.swapped
@@ -267,7 +267,7 @@ class Run:
         print(f"{step} steps of {args.batch} crops, {self._read()}", flush=True)
 
     def write(self, out: Path) -> None:
-        """Write the network with the mean weights to ``out``, and update its card."""
+        """Write the network with the mean weights to ``out``."""
         write_onnx(self.args.start, {name: one.cpu() for name, one in self.average.items()}, out)
 
     def _loss(self, rng: np.random.Generator, generator: torch.Generator) -> torch.Tensor:
@@ -300,7 +300,7 @@ class Run:
 
 
 def main() -> None:
-    """Train the reader, and write the ONNX file and the model card."""
+    """Train the reader, and write the ONNX file."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--photos", type=Path, required=True)
     parser.add_argument("--more", type=Path, help="second folder of crops: `reader_data`")

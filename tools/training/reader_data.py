@@ -33,7 +33,7 @@ MARGIN_X, MARGIN_Y = (0.0, 0.06), (0.01, 0.14)
 """Ranges of the crops' margins, which contain the margins of both crops that the engine uses."""
 
 PALE_SHARE = 0.15
-"""Fraction of crops whose contrast is reduced to 1/7 to 1/2, as by dirt, glare or haze."""
+"""Fraction of crops with a contrast of only 1/7 to 1/2, as caused by dirt, glare or haze."""
 
 HOLD_OUT_PERCENT, MORE_HOLD_OUT_PERCENT = 12, 20
 """Percentages of held-out texts: among photos, and (including these texts) in the second folder."""
@@ -42,7 +42,7 @@ ALIKE_REGIONS = "us-"
 """Prefix of the regions in which texts use 0 for both O and 0."""
 
 WEIGHTS = {"lone": 0.25, "drawn": 0.4}
-"""Weights of groups of a single country, which would otherwise dominate the other groups."""
+"""Weights of groups with plates of only one country, which would otherwise dominate."""
 
 
 @dataclass(frozen=True)
@@ -121,7 +121,7 @@ def more_samples(folder: Path | None, slots: int, *, held_out: bool) -> list[Sam
 
 
 def sampling_weights(samples: list[Sample]) -> npt.NDArray[np.float64]:
-    """Return the probability of each sample. A plate with many photos has little extra weight."""
+    """Return the probability of each sample. Many photos make a plate only slightly more likely."""
     counts = Counter(s.text for s in samples)
     weights = np.array([WEIGHTS.get(s.group, 1.0) * counts[s.text] ** -0.7 for s in samples])
     return np.asarray(weights / weights.sum())

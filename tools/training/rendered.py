@@ -1,4 +1,4 @@
-"""Renders plates as training samples, with all characters and layouts that the photos lack."""
+"""Renders plates as training samples, including characters and layouts that the photos lack."""
 
 import cv2
 import numpy as np

@@ -17,7 +17,7 @@ SMALLEST_PX = 24
 
 GROUND_WIDTH, GROUND_HEIGHT = 640, (360, 641)
 FLOATING_WIDTHS = (40, 280)
-"""Range of the width of plates without a car. In an image, only tall plates have other widths."""
+"""Width range of plates without a car. Each image has one width, but tall plates are narrower."""
 
 MAX_FLOATING = 25
 
@@ -43,7 +43,7 @@ class Staged:
 
 
 def exchange_plates(image: Image, plates: tuple[Box, ...], rng: np.random.Generator) -> Staged:
-    """Replace each plate that is wide enough with a rendered plate in the light of the photo."""
+    """Return the photo with its larger plates replaced by rendered plates in the same light."""
     image, boxes = image.copy(), []
     for box in plates:
         wide = box[2] - box[0] >= SMALLEST_PX and box[2] - box[0] < GREATEST_ASPECT * _height(box)

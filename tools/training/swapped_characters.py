@@ -81,7 +81,7 @@ def find_characters(sample: Sample, reader: CtcReader) -> Characters | None:
 
 
 def swapped(sample: Sample, found: Characters, rng: np.random.Generator) -> Sample | None:
-    """Return a plate with some characters replaced, or None if too few can be replaced."""
+    """Return a plate with some characters replaced, or None if too few could be replaced."""
     top, bottom = _rows(sample)
     image, text = sample.image.copy(), list(found.text)
     for place in range(len(text)):

@@ -122,6 +122,6 @@ def _fitting(text: str, font: ImageFont.FreeTypeFont, width: float) -> str:
 
 
 def triple(colour: np.ndarray) -> tuple[int, int, int]:
-    """Return the three values of a colour, in order, as Pillow and the layouts use them."""
+    """Return a colour as a tuple of integers, as Pillow and the layouts require."""
     first, second, third = (int(v) for v in colour)
     return first, second, third
