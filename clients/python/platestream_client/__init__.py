@@ -1,4 +1,4 @@
-"""Client of the Platestream API.
+"""Client for the Platestream API.
 
 ``platestream_client.receiver`` has helpers for webhook receivers.
 """

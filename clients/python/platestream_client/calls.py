@@ -1,8 +1,8 @@
 """Describes API calls as values, so that both clients share one definition of each method. No I/O.
 
 A resource's method is written once, as a function that returns a :class:`Call`, :class:`Pages` or
-:class:`Follow`. On a resource of ``Client``, the method returns the result. On a resource of
-``AsyncClient``, the caller must await the result.
+:class:`Follow`. On a resource of ``Client``, the method returns the result or an iterator. On a
+resource of ``AsyncClient``, it returns an awaitable or an asynchronous iterator.
 """
 
 from __future__ import annotations
@@ -98,7 +98,7 @@ class Pages(Generic[T]):
 
 @dataclass(frozen=True)
 class Picture:
-    """An image as received, with the content type."""
+    """An image as received, with its content type."""
 
     content: bytes
     content_type: str

@@ -28,7 +28,7 @@ def _version() -> str:
     try:
         return version("platestream-client")
     except PackageNotFoundError:
-        # If the package is imported from its source folder, it has no version.
+        # A package that is imported from its source folder has no version.
         return "0"
 
 

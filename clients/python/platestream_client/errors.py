@@ -53,7 +53,7 @@ class StreamGapError(PlatestreamError):
 
 
 def error_of(answer: httpx.Response) -> ApiError:
-    """Return the error in an unsuccessful response whose body was read."""
+    """Return the error in an unsuccessful response whose body has been read."""
     try:
         said = answer.json()
     except ValueError:

@@ -43,9 +43,9 @@ def verify(
     """Check that a delivery was recently signed with the secret, or with one of several secrets.
 
     ``body`` is the raw body, before parsing. Names of ``headers`` are case-insensitive. Pass
-    several secrets only if you replace the secret yourself: during a rotation, the service signs
-    with both. ``tolerance`` is the maximum age of the signature in seconds; ``None`` disables the
-    check, for receivers behind a proxy that only forwards ``X-Signature-256``.
+    several secrets only if you replace the secret yourself. If the service rotates the secret, the
+    service signs with both. ``tolerance`` is the maximum age of the signature in seconds; ``None``
+    disables the check, for receivers behind a proxy that only forwards ``X-Signature-256``.
 
     Raises:
         SignatureError: the signature is missing, wrong or too old.
@@ -90,7 +90,7 @@ def _verify_standard(
 
 
 def _any_equal(expected: Sequence[str], given: Sequence[str]) -> bool:
-    """Compare all pairs in a time that does not depend on the expected values."""
+    """Return whether any pair is equal. The time taken does not depend on the expected values."""
     found = False
     for one in given:
         for other in expected:

@@ -93,8 +93,8 @@ class Recognitions(Resource[Way]):
     ) -> Follow:
         """Return new recognitions as they arrive.
 
-        A broken connection is resumed without loss or repetition. If the service could not buffer
-        everything in the meantime, ``on_gap`` is called with the time from which to search for the
+        A broken connection is resumed without loss or repetition. If the service no longer has all
+        recognitions in memory, ``on_gap`` is called with the time from which to search for the
         missing recognitions. Without ``on_gap``, StreamGapError is raised.
         """
         given = query(plate=plate, match=match, cameraId=camera_id, minConfidence=min_confidence)
@@ -149,14 +149,14 @@ class Recognitions(Resource[Way]):
 
     @call
     def alerts(self, id: Id) -> Call[list[ExplainedAlert]]:
-        """Return whether and why each alert triggered for a recognition."""
+        """Return for each alert whether it triggered for a recognition, and if not, why."""
         return Call("GET", path("/api/recognitions/{}/alerts", id), field_of("alerts"))
 
     @call
     def deliveries(
         self, id: Id, *, limit: int | None = None
     ) -> Call[list[RecognitionDeliveryBody]]:
-        """Return the deliveries of a recognition and of the alerts that it triggered."""
+        """Return the deliveries for a recognition and for the alerts that it triggered."""
         take = field_of("deliveries")
         return Call("GET", path("/api/recognitions/{}/deliveries", id), take, query(limit=limit))
 
@@ -181,7 +181,7 @@ class Recognitions(Resource[Way]):
 
     @call
     def erase(self, plate: str) -> Call[ErasureBody]:
-        """Start to erase all data captured for a plate so far, permanently. Return the erasure."""
+        """Start to permanently erase all existing data of a plate. Return the erasure."""
         return Call("POST", "/api/erasures", field_of("erasure"), body={"plate": plate})
 
     @pages

@@ -195,7 +195,7 @@ class Alerts(Resource[Way]):
     def rotate_notification_secret(
         self, rotation: RotateSecret | None = None
     ) -> Call[NotificationSecretAnswer]:
-        """Replace the secret that signs notifications. During the overlap, both secrets sign."""
+        """Replace the secret that signs notifications. For a limited time, both secrets sign."""
         address = "/api/alertas/rotate-notification-secret"
         return Call("POST", address, whole, body={**(rotation or {})})
 
@@ -238,7 +238,7 @@ class Webhooks(Resource[Way]):
 
     @call
     def rotate_secret(self, id: Id, rotation: RotateSecret | None = None) -> Call[WebhookBody]:
-        """Replace the signing secret. During the overlap, the old secret also signs."""
+        """Replace the signing secret. For a limited time, the previous secret also signs."""
         address = path("/api/webhooks/{}/rotate-secret", id)
         return Call("POST", address, field_of("webhook"), body={**(rotation or {})})
 
@@ -332,7 +332,7 @@ class Account(Resource[Way]):
     ) -> Pages[AuditEntryBody]:
         """Return the audit log entries, newest first.
 
-        ``plate`` is a complete plate, in any spelling.
+        ``plate`` must be a complete plate. Case and separators are ignored.
         """
         given = query(
             from_=from_,
@@ -352,7 +352,7 @@ class Account(Resource[Way]):
 
 
 class Resources(Generic[Way]):
-    """All resources of the API, for one of the two clients."""
+    """The resources of the API, for one of the two clients."""
 
     def __init__(self, way: Way) -> None:
         self.recognitions: Recognitions[Way] = Recognitions(way)

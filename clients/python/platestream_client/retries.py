@@ -23,10 +23,10 @@ class RetryPolicy:
     def pause(
         self, fault: PlatestreamError, attempt: int, *, may_be_repeated: bool
     ) -> float | None:
-        """Return the seconds to wait after failed attempt number ``attempt``, or None for no retry.
+        """Return the seconds to wait after attempt number ``attempt`` has failed with ``fault``.
 
-        ``may_be_repeated`` says that the call is idempotent. Any other call is retried only if it
-        was certainly not executed.
+        Return None if the call must not be retried. Unless the call is idempotent
+        (``may_be_repeated``), it is retried only if it was certainly not executed.
         """
         if attempt >= self.attempts:
             return None
@@ -49,5 +49,5 @@ class UnconnectedError(UnreachableError):
 def _may_pass(fault: PlatestreamError, attempt: int) -> bool:
     if not isinstance(fault, ApiError):
         return isinstance(fault, UnreachableError)
-    # After the first attempt, the request that uses the key is an earlier attempt of this call.
+    # After the first attempt, the key is in use by an earlier attempt of the same call.
     return fault.status >= 500 or (fault.code == _STILL_RUNNING and attempt > 1)

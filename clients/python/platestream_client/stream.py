@@ -41,7 +41,7 @@ class Follow:
         self._rest, self._id, self._event, self._data = b"", self._last_id, "", []
 
     def read(self, chunk: bytes) -> Iterator[RecognitionBody]:
-        """Return the recognitions that a chunk completes.
+        """Yield the recognitions that a chunk completes.
 
         Raises:
             ApiError: the API has ended the stream permanently.
