@@ -34,7 +34,7 @@ class InsertHead:
 
     target: str
     columns: str
-    """The text in parentheses after the target, or ``*`` without parentheses."""
+    """The text in parentheses after the target, or ``*`` if there are no parentheses."""
     options: str
     data_format: str
     data_offset: int

@@ -107,7 +107,7 @@ def _in_folder(file: Path, folder: Path, name: str) -> Path:
 
 
 def ensure_camera(layout: Layout, access: Access, wanted: WantedCamera, waiter: Waiter) -> Access:
-    """Register a camera if necessary. Write the access file with the camera's ID, and return it.
+    """Register a camera if necessary. Add its ID to the access file, and return the new content.
 
     Raises:
         StartError: the API rejects the camera.

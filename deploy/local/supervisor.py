@@ -78,11 +78,11 @@ class Supervisor:
         *,
         tied_to_caller: bool,
     ) -> None:
-        """Start supervisord, but none of the processes, which will get parts of ``environment``.
+        """Start supervisord, but no process yet. Each process will get a part of ``environment``.
 
         With ``tied_to_caller``, supervisord and all processes stop when the caller exits.
         """
-        # Drop variables with other names. Shells store functions there, which no process needs.
+        # Drop names that are not identifiers. Shells export functions under such names.
         held = {name: value for name, value in environment.items() if name.isidentifier()}
         text = render_configuration(self._layout, self._socket, groups, held)
         configuration = self._layout.root / "supervisor.conf"
