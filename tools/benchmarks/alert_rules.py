@@ -39,7 +39,7 @@ _START_MS = 1_795_000_000_000
 
 @dataclass(frozen=True)
 class Measured:
-    """The cost of matching events with a set of alerts on one core."""
+    """The cost of matching events against a set of alerts on one core."""
 
     events_per_second: float
     candidates_per_event: float

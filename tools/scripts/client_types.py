@@ -77,7 +77,7 @@ def fingerprint() -> str:
 
 
 def _without_prose(part: Any, *, names: bool = True) -> Any:
-    """Return a part of the schemas without descriptions. If ``names``, the keys are names."""
+    """Return part of the schemas without prose. If ``names``, the keys are names, not keywords."""
     if isinstance(part, dict):
         return {
             key: _without_prose(value, names=key == "properties" and not names)

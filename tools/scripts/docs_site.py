@@ -29,7 +29,6 @@ def build(out: Path) -> None:
 
     Raises:
         CalledProcessError: a link is broken, or the configuration is invalid.
-
     """
     with TemporaryDirectory(prefix="platestream-site-") as folder:
         stage = Path(folder)

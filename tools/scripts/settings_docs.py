@@ -146,7 +146,7 @@ def _add(found: dict[str, _Setting], variable: str, cls: type[Fragment], field: 
     if (known.default, known.meaning) == (default, meaning):
         return
     if room != LOCAL_STACK:
-        raise ValueError(f"{variable} of {room}: {default}, {meaning}")
+        raise ValueError(f"{variable} is described differently in {room}: {default}, {meaning}")
     stated = "unset" if default == "–" else default
     known.in_local_stack = f"Local stack ({stated} by default): {meaning}"
 

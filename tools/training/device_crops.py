@@ -76,7 +76,7 @@ class Canvases:
     def changed(
         self, chosen: torch.Tensor, size: tuple[int, int], generator: torch.Generator
     ) -> torch.Tensor:
-        """Return N×H×W×3 bytes of ``size`` (width, height), as if by other cameras in other light."""
+        """Return crops of ``size`` (width, height) as N×H×W×3 bytes, augmented at random."""
         change = _Change(self.images.device, generator)
         pixels = torch.stack([self.widths_px[chosen], self.heights_px[chosen]], -1)
         crops = change.warped(self.images[chosen], pixels, size)

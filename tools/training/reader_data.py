@@ -70,7 +70,10 @@ def is_held_out(text: str) -> bool:
 
 
 def load_samples(folder: Path, split: str, slots: int, lone: bool) -> list[Sample]:
-    """Return all plates of a split with a verified text of at most ``slots`` characters."""
+    """Return the plates of a split with a verified text of at most ``slots`` characters.
+
+    If ``lone``, include the crops in the same folder.
+    """
     samples = []
     for photo in load_photos(folder, split):
         plates = [p for p in photo.plates if not p.uncertain and 0 < len(p.text) <= slots]

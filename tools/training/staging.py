@@ -1,4 +1,4 @@
-"""Creates images that the photos lack: plates of other countries, and plates without a car."""
+"""Creates kinds of images that the photos lack: plates of other countries or without a car."""
 
 from dataclasses import dataclass, replace
 

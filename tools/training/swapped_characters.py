@@ -1,9 +1,8 @@
-"""Swaps characters on photographed plates: new numbers keep real letters, light and dirt.
+"""Swaps characters on photographed plates, so that new numbers have real letters, light and dirt.
 
 A reader that is trained repeatedly on the same few thousand photographed plates memorises the
-numbers. Here, a character is replaced with a character of the same kind (letter or digit) and width
-from the same plate. The positions of the characters come from the line reader, which reports each
-character's position in the line, and from the gaps between the strokes.
+numbers. Here, characters are replaced with others of the same kind (letter or digit) and width from
+the same plate. The line reader's positions and the gaps between strokes locate the characters.
 """
 
 from dataclasses import dataclass

@@ -74,7 +74,7 @@ def screen(rng: np.random.Generator) -> Image:
 
 
 def two_colours(rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
-    """Return two random colours (0–255). In 60 % of cases, one is a dark and one a light colour."""
+    """Return two random colours (0–255). In 60 % of cases, one is dark and the other light."""
     if rng.random() < 0.4:
         return rng.integers(0, 256, 3), rng.integers(0, 256, 3)
     dark, light = rng.integers(0, 70, 3), rng.integers(170, 256, 3)
