@@ -291,7 +291,7 @@ class RecognitionBody(ResponseModel):
 class RecognitionList(ResponseModel):
     """A page of recognitions, newest first. `nextKey` is null on the last page."""
 
-    recognitions: list[RecognitionBody] = Field(description="Up to `limit`, newest first.")
+    recognitions: list[RecognitionBody] = Field(description="Up to `limit` items, newest first.")
     next_key: str | None = Field(
         description="`lastKey` of the next page; null on the last page.",
         examples=["eyJ0IjoxNzY0MH0"],
