@@ -28,7 +28,7 @@ def wait_for_end(pid: int, *, seconds: float) -> bool:
 
 
 def listener(port: int) -> str:
-    """Describe the process that listens on a TCP port, as far as this user can see the process."""
+    """Return the ID and command of the process that listens on a TCP port, or "another process"."""
     try:
         for connection in psutil.net_connections("tcp"):
             listens = connection.status == psutil.CONN_LISTEN and connection.laddr.port == port
