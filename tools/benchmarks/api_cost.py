@@ -45,7 +45,7 @@ class Load:
 
 
 async def _request(port: int, head: bytes, until: float) -> int:
-    """Repeat a request over one connection until ``until``. Return the number of responses."""
+    """Repeat a request over a connection until the time ``until``. Return the number of replies."""
     reader, writer = await asyncio.open_connection("127.0.0.1", port)
     answered = 0
     while time.monotonic() < until:

@@ -2,7 +2,7 @@
 
 ``python -m tools.training.calibration --photos DIR --reader FILE.onnx`` fits a curve to held-out
 training plates and writes it to the reader's card. Boxes are moved to vary like a detector's boxes.
-The second reader is not used: the first reader's confidence must be valid by itself.
+The second reader is not used, because the first reader's confidence must be valid without it.
 """
 
 import argparse

@@ -1,7 +1,4 @@
-"""Updates the model cards of ONNX files.
-
-``python -m tools.training.cards FILE.onnx ...`` writes the SHA-256 of each file to its model card.
-"""
+"""Updates model cards: ``python -m tools.training.cards FILE.onnx ...`` updates the checksums."""
 
 import argparse
 import hashlib
