@@ -108,7 +108,7 @@ def views(image: BgrImage, plates: tuple[Box, ...], rng: np.random.Generator) ->
 def of_plates(
     photo: Photo, finder: FeatureFinder, rng: np.random.Generator
 ) -> list[list[PlateFeatures]]:
-    """Return the features of plates found in each view, or [] if the photo has no held-out plate."""
+    """Return the features of plates found in each view, or [] if a photo has no held-out plate."""
     certain = [p.text for p in photo.plates if p.text and not p.uncertain]
     if not any(map(is_held_out, certain)):
         return []
