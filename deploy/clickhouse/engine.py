@@ -113,7 +113,7 @@ class EngineSession:
         self._parameters = dict(parameters)
 
     def only_reads(self, statement: str) -> bool:
-        """Return whether the engine classifies a statement as read-only, which takes 0.1 ms.
+        """Return whether the engine classifies a statement as read-only. The call takes 0.1 ms.
 
         Raises:
             ClickHouseError: the text contains several statements.

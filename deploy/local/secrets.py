@@ -23,7 +23,7 @@ class LocalSecrets(msgspec.Struct, frozen=True, rename="camel"):
 
     @classmethod
     def new(cls) -> Self:
-        """Generate new secrets."""
+        """Generate and return new secrets."""
         return cls(
             postgres_password=secrets.token_urlsafe(24),
             s3_access_key="local" + secrets.token_hex(8),

@@ -126,7 +126,7 @@ class KafkaServer(Server):
         fresh.rename(self._data)
 
     def _format_options(self) -> tuple[str, ...]:
-        """Return the format options for a new cluster of one node."""
+        """Return the options that format the storage of a new one-node cluster."""
         return ("--standalone", "-t", new_cluster_id())
 
 
