@@ -55,7 +55,7 @@ class PassMonitor:
 
 @contextmanager
 def monitoring(stack: BenchmarkStack) -> Iterator[PassMonitor]:
-    """Record published and listed recognitions while the block runs."""
+    """Yield a monitor that records published and listed recognitions while the block runs."""
     monitor, ended = PassMonitor(), threading.Event()
     threads = [
         threading.Thread(target=_read_topics, args=(stack.settings(KafkaSettings), monitor, ended)),

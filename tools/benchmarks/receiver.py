@@ -44,7 +44,7 @@ class Receiver:
 
 @contextmanager
 def running_receiver() -> Iterator[Receiver]:
-    """Run a receiver that responds to every delivery with 200 during the block."""
+    """Run and yield a receiver that responds to every delivery with 200 during the block."""
     # Do not fork, because the child would inherit the benchmark's connections.
     context = multiprocessing.get_context("spawn")
     ours, theirs = context.Pipe()

@@ -139,7 +139,7 @@ class BenchmarkStack:
 
 @contextmanager
 def running_stack(**settings: str) -> Iterator[BenchmarkStack]:
-    """Run a stack in a temporary folder. The names in ``settings`` omit the prefix."""
+    """Run and yield a stack in a temporary folder. The names in ``settings`` omit the prefix."""
     ports = dict(zip(_PORT_SETTINGS, free_ports(len(_PORT_SETTINGS)), strict=True))
     # The broker needs two consecutive ports, and each process adds an offset to the metrics port.
     ports |= {"kafka_port": free_range(2), "metrics_port": free_range(8)}

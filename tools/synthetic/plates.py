@@ -36,7 +36,7 @@ class Plate:
 
 
 def random_plate(rng: np.random.Generator, layout: Layout | None = None) -> Plate:
-    """Render a plate with a random number and wear, in the given layout or a random layout."""
+    """Return a plate with a random number and wear, in the given layout or a random layout."""
     chosen = layout or LAYOUTS[int(rng.integers(len(LAYOUTS)))]
     while True:
         number = tuple(tuple(_fill(group, rng) for group in row) for row in chosen.rows)
@@ -45,7 +45,7 @@ def random_plate(rng: np.random.Generator, layout: Layout | None = None) -> Plat
 
 
 def plate_with_text(layout: Layout, text: str, rng: np.random.Generator) -> Plate:
-    """Render a plate with a given normalised text.
+    """Return a rendered plate with a given normalised text.
 
     Raises ValueError if the text does not match the layout.
     """

@@ -59,7 +59,7 @@ def _same(a: Box, b: Box) -> bool:
 
 
 def load_teacher(args: argparse.Namespace) -> Detector:
-    """Load the detector given on the command line.
+    """Return the detector given on the command line.
 
     Raises:
         MisconfiguredError: the engine does not support the detector.

@@ -126,7 +126,7 @@ def gather(args: argparse.Namespace, slots: int) -> Learnt:
     photos = load_samples(args.photos, "train", slots, lone=True)
     photos = [one for one in photos if not one.held_out]
     photos += more_samples(args.more, slots, held_out=False)
-    # Spawn processes, because a fork of a process with running runtime threads would hang.
+    # Spawn processes, because a fork would hang if the inference runtime has running threads.
     afresh = multiprocessing.get_context("spawn")
     with ProcessPoolExecutor(args.workers, mp_context=afresh) as pool:
         parts = range(args.drawn // DRAWN_AT_ONCE)

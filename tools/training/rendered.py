@@ -47,7 +47,7 @@ def mounted(plate: Plate, rng: np.random.Generator) -> Sample:
 
 
 def _gap(layout: Layout) -> float | None:
-    """Return the position of the first gap of a one-row plate, as a fraction of the width."""
+    """Return the position of a one-row plate's first gap, as a fraction of the width, or None."""
     if len(layout.rows) != 1 or not layout.gaps[0] or layout.gaps[0][0] is not Gap.SPACE:
         return None
     style = layout.lettering

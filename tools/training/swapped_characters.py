@@ -129,7 +129,7 @@ def _between_valleys(sample: Sample, text: str, peaks: Places) -> Characters | N
 
 
 def _valley(strokes: npt.NDArray[np.float64], start: int, end: int) -> tuple[int, int] | None:
-    """Return the first and last column of the gap between two characters."""
+    """Return the first and last column of the gap between two characters, or None if unclear."""
     part = strokes[start : end + 1]
     if end - start < _MIN_GAP_PX:
         return None
