@@ -162,7 +162,7 @@ class Recognitions(Resource[Way]):
 
     @call
     def correct(self, id: Id, correction: WrittenCorrection) -> Call[CorrectionBody]:
-        """Store the correct plate of a recognition. The original reading is not changed."""
+        """Store and return a correction of a recognition. The original reading is not changed."""
         take = field_of("correction")
         return Call("PUT", path("/api/recognitions/{}/correction", id), take, body={**correction})
 
@@ -198,7 +198,7 @@ class Recognitions(Resource[Way]):
     def recognize(
         self, image: bytes, *, store: bool = False, idempotency_key: str | None = None
     ) -> Call[RecognizeAnswer]:
-        """Read the plates in a JPEG or PNG image. This costs one credit.
+        """Read the plates in a JPEG or PNG image, and return the results. This costs one credit.
 
         An idempotency key is generated, so that retries are not charged again. Pass your own key if
         retries must work after a restart of your program.

@@ -90,12 +90,12 @@ class Cameras(Resource[Way]):
 
     @call
     def delete(self, id: Id) -> Call[CameraDeleted]:
-        """Delete a camera. Its recognitions remain stored."""
+        """Delete a camera, and return the refund. The camera's recognitions remain stored."""
         return Call("DELETE", path("/api/cameras/{}", id), whole)
 
     @call
     def test(self, address: CameraTest) -> Call[CameraTestBody]:
-        """Test a stream URL. Nothing is stored."""
+        """Test a stream URL, and return the result. Nothing is stored."""
         return Call("POST", "/api/cameras/test", field_of("test"), body={**address})
 
     @call
@@ -203,7 +203,7 @@ class Alerts(Resource[Way]):
     def test_notifications(
         self, id: Id, test: NotificationTest | None = None
     ) -> Call[list[QueuedBody]]:
-        """Send a test event through one of an alert's notifications."""
+        """Send a test event through one of an alert's notifications. Return the deliveries."""
         address = path("/api/alertas/{}/notifications/test", id)
         return Call("POST", address, field_of("deliveries"), body={**(test or {})})
 
@@ -238,7 +238,7 @@ class Webhooks(Resource[Way]):
 
     @call
     def rotate_secret(self, id: Id, rotation: RotateSecret | None = None) -> Call[WebhookBody]:
-        """Replace the signing secret. For a limited time, the previous secret also signs."""
+        """Replace the signing secret. For a limited time, both secrets sign."""
         address = path("/api/webhooks/{}/rotate-secret", id)
         return Call("POST", address, field_of("webhook"), body={**(rotation or {})})
 
@@ -259,19 +259,19 @@ class Webhooks(Resource[Way]):
 
     @call
     def redeliver(self, id: Id, delivery_id: Id) -> Call[QueuedBody]:
-        """Redeliver a delivery."""
+        """Redeliver a delivery. Return the queued delivery."""
         address = path("/api/webhooks/{}/deliveries/{}/redeliver", id, delivery_id)
         return Call("POST", address, field_of("delivery"), body={})
 
     @call
     def test(self, id: Id, *, event: EventName | None = None) -> Call[QueuedBody]:
-        """Send a test event."""
+        """Send a test event. Return the queued delivery."""
         body = {"event": event} if event else {}
         return Call("POST", path("/api/webhooks/{}/test", id), field_of("delivery"), body=body)
 
     @call
     def replay(self, id: Id, from_: datetime | str, to: datetime | str) -> Call[ReplayAnswer]:
-        """Replay the events of a time range."""
+        """Replay the events of a time range. Return the number of events."""
         body = query(from_=from_, to=to)
         return Call("POST", path("/api/webhooks/{}/replay", id), whole, body=body)
 
