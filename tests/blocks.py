@@ -6,7 +6,7 @@ from typing import Self
 
 
 class RunsForABlock(ABC):
-    """Starts when the block is entered, and stops when the block is left, also by an exception."""
+    """Starts when the block is entered, and stops when the block is left, even by an exception."""
 
     @abstractmethod
     def _begin(self) -> None:

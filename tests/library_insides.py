@@ -14,7 +14,7 @@ def defines(owner: type, name: str) -> bool:
 
 
 def calls(owner: type, name: str) -> bool:
-    """Return whether a class or a base class uses its attribute ``name``."""
+    """Return whether a class or a base class uses ``self.name``."""
     return any(f"self.{name}" in source for source in _sources(owner))
 
 
@@ -22,6 +22,6 @@ def calls(owner: type, name: str) -> bool:
 def _sources(owner: type) -> list[str]:
     sources = []
     for base in inspect.getmro(owner):
-        with suppress(OSError, TypeError):  # written in C, or made while the program runs
+        with suppress(OSError, TypeError):  # no source: written in C, or created at run time
             sources.append(inspect.getsource(base))
     return sources

@@ -128,9 +128,9 @@ class PassScore:
 
 
 def score_passes(true_plates: Iterable[str], reported_plates: Iterable[str]) -> PassScore:
-    """Compare the reports with the passes. A plate may pass more than once.
+    """Return the comparison of reports with passes. A plate may pass more than once.
 
-    Both contain normalised plate texts (upper case, no separators).
+    Both arguments contain normalised plate texts (upper case, no separators).
     """
     truth, reported = Counter(true_plates), Counter(reported_plates)
     return PassScore(

@@ -12,7 +12,7 @@ CONSOLE: Final = "tests/e2e/console/"
 
 
 class Schedule(LoadScopeScheduling):  # type: ignore[misc]  # pytest-xdist has no types
-    """Keep the tests of a module together for their fixtures, and all tests with whole stacks."""
+    """Keeps together the tests of a module, for their fixtures, and all tests of whole stacks."""
 
     def _split_scope(self, nodeid: str) -> str:
         if nodeid.startswith(WHOLE_STACKS):

@@ -15,7 +15,7 @@ from tests.waiting import wait_until
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(400)]
 
-# A track ends after two seconds without a reading. The remaining time is for a busy machine.
+# A track ends after two seconds without a reading. The rest allows for a busy machine.
 _RESULT_SECONDS = 30
 
 

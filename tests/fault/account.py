@@ -13,7 +13,7 @@ _IMAGES_SECONDS = 120
 
 
 def hold_to_account(scenery: Scenery, say: Say) -> None:
-    """Check that the output so far matches the input so far."""
+    """Wait until nothing is in flight, and check that the output matches the input."""
     verdict = scenery.until_nothing_is_open()
     say(str(verdict))
     assert not verdict, verdict

@@ -32,7 +32,7 @@ class End(IntEnum):
 
 @dataclass(frozen=True)
 class EarlyPass:
-    """The records of a pass: first on the recognitions topic, then on the sightings topic."""
+    """The records of a pass, in the order in which they are published. None: no such record."""
 
     provisional: ProvisionalRecognition
     recognition: Recognition | None
@@ -79,7 +79,7 @@ def _seen(
 
 
 def ends_after_seconds() -> Iterator[float]:
-    """Return the durations of successive passes."""
+    """Yield the durations of successive passes, without end."""
     while True:
         # Durations: long enough for a kill in between, very short, and longer than a track.
         yield from (2.0, 0.2, 6.0)

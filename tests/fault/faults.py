@@ -49,18 +49,18 @@ class Fault:
 SERVERS = ("kafka", "clickhouse", "postgres", "s3")
 APPLICATION = ("ingest", "recognition", "sink", "alerts", "webhooks", "relay", "api")
 TWICE = APPLICATION
-"""Processes that run twice in a long run. Both share cameras, partitions and tables."""
+"""Processes that run twice in a long run. The two share cameras, partitions and tables."""
 TWICE_IN_SHORT = ("sink", "alerts")
 """Processes that run twice in every run."""
 BROKERS = 3
-"""Number of Kafka brokers in a long run. Each has every record; two must confirm a write."""
+"""Number of Kafka brokers in a long run. Each stores every record; two must confirm a write."""
 SECOND_WORKERS = "the second workers"
 KILLS = tuple(Fault(FaultKind.KILL, process) for process in (*SERVERS, *APPLICATION))
 WORKER_KILLS = tuple(Fault(FaultKind.KILL_WORKER, process) for process in ("recognition", "api"))
 
 
 def kills_of_seconds(stages: Sequence[str]) -> tuple[Fault, ...]:
-    """Return a kill of the second worker of each stage."""
+    """Return one fault per stage, in which the stage's second worker is killed."""
     return tuple(Fault(FaultKind.KILL, second_name(stage)) for stage in stages)
 
 
@@ -69,17 +69,17 @@ def freezes(seconds: float, processes: Sequence[str]) -> tuple[Fault, ...]:
 
 
 def cut(seconds: float) -> Fault:
-    """Return the fault in which the second workers lose Kafka but keep running."""
+    """Return the fault in which the second workers cannot reach Kafka but keep running."""
     return Fault(FaultKind.CUT, SECOND_WORKERS, seconds)
 
 
 def without_brokers(seconds: float) -> tuple[Fault, ...]:
-    """Return for each broker the fault that it is killed and unavailable for ``seconds``."""
+    """Return one fault per broker, in which the broker is killed and stays down for ``seconds``."""
     return tuple(Fault(FaultKind.LEAVE, broker, seconds) for broker in broker_names(BROKERS))
 
 
 def fills(seconds: float) -> tuple[Fault, ...]:
-    """Return for each server the fault that its disk is full."""
+    """Return one fault per server, in which the server's disk is full for ``seconds``."""
     return tuple(Fault(FaultKind.FILL, server, seconds) for server in SERVERS)
 
 
@@ -104,7 +104,7 @@ class Saboteur:
             self._stack.cable.mend()
 
     def cause(self, fault: Fault) -> Callable[[], bool]:
-        """Inject the fault, and return a check of whether the process runs again."""
+        """Inject the fault, and return a function that checks whether the process runs again."""
         if fault.kind is FaultKind.CUT:
             with self.cut_off():
                 time.sleep(fault.seconds)
@@ -134,7 +134,7 @@ class Saboteur:
         return lambda: self._stack.pid(fault.process) != 0
 
     def _running_pid(self, process: str) -> int:
-        """Wait for the process and return its PID: it restarts if its parent was killed."""
+        """Return the PID of the process, which may be restarting after its parent was killed."""
         wait_until(
             "there is something to harm", lambda: self._stack.pid(process) != 0, _THERE_SECONDS
         )

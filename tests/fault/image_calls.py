@@ -83,7 +83,7 @@ class ImageCalls(RunsForABlock):
             body: Mapping[str, Any] = answer.json()
             return body
         if answer.status_code == httpx.codes.CONFLICT and _IN_USE in answer.text:
-            # The last attempt was perhaps cut off; its credits are released after a while.
+            # The previous attempt may have been interrupted. Its credits are released later.
             return None
         if answer.status_code < httpx.codes.INTERNAL_SERVER_ERROR:
             self.faults.append(f"{key}: {answer.status_code} {answer.text}")

@@ -31,8 +31,8 @@ def judge_shows(
     listed: Iterable[Listed],
     published: Iterable[Recognition],
 ) -> Findings:
-    """Check that the API lists every expected plate exactly once for each camera, which showed the
-    scene once. ``published`` shows where a lost plate was lost.
+    """Return what is wrong in the lists of cameras that each showed the scene once. Each list must
+    have every expected plate exactly once. ``published`` shows where a lost plate was lost.
     """
     on_topic = {(str(one.camera_id), one.plate) for one in published}
     found: defaultdict[tuple[str, str], list[Listed]] = defaultdict(list)
@@ -59,10 +59,10 @@ def judge_loop(
     silence_seconds: float,
     cuts: Collection[float],
 ) -> Findings:
-    """Check a camera that loops the scene: a plate must not be listed twice within the cooldown.
+    """Return the wrong plates of a camera that loops the scene, and repeats within the cooldown.
 
-    ``cuts`` are times (Unix s) at which the frames were interrupted. Only a part of the pass at
-    that time was visible, so one wrong character is accepted.
+    ``cuts`` are times (Unix s) at which the frames were interrupted. A pass at such a time was only
+    partly visible, so one wrong character is accepted.
     """
     found: defaultdict[str, list[Listed]] = defaultdict(list)
     for one in listed:

@@ -82,7 +82,7 @@ class Plates(RunsForABlock):
             return
         turn = number // _EARLY_EVERY
         camera_id = self._cameras[turn % _CAMERAS]
-        # The pass has ended, and is read at most this long after: no record is from the future.
+        # The pass begins ``LASTS_MS`` ago, so that none of its capture times is in the future.
         begun = early_pass(turn, self._owner_id, camera_id, now_ms() - LASTS_MS)
         self._send_provisional(begun.provisional)
         self._in_flight.append((time.monotonic() + next(self._lasting), begun))
@@ -94,7 +94,7 @@ class Plates(RunsForABlock):
             if each.recognition is not None:
                 self._send(each.recognition)
             if each.resolution is not None:
-                # The recognition that this record refers to is published before.
+                # The recognition that this record refers to must be published first.
                 self._futures[-1].get(_TAKEN_SECONDS)
                 self._send_provisional(each.resolution)
 

@@ -70,7 +70,7 @@ class Recoveries:
     """
 
     def __init__(self, saboteur: Saboteur, api: Api, stages: Stages, camera_id: str | None) -> None:
-        """Take what injects the faults, and the camera that ingest plays, if there is one."""
+        """``saboteur`` injects the faults. ``camera_id`` is a camera that ingest plays, if any."""
         self._saboteur = saboteur
         self._api = api
         self._camera_id = camera_id
@@ -83,7 +83,7 @@ class Recoveries:
         return self.wait(str(fault), is_there)
 
     def wait(self, after: str, is_there: Callable[[], bool]) -> Recovery:
-        """Wait from now on until ``is_there`` and everything else has recovered."""
+        """Wait until ``is_there`` and all other checks succeed, or the time limit is reached."""
         recovery = Recovery(after)
         started = time.monotonic()
         for name, check in self._steps(is_there, recovery):

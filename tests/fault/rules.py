@@ -62,7 +62,7 @@ class Rule:
         }[self.scope]
 
     def suppresses(self, one: Recognition, other: Recognition) -> bool:
-        """Return whether a trigger for ``one`` or ``other`` suppresses a trigger for the other."""
+        """Return whether a trigger for either recognition suppresses one for the other."""
         apart_ms = abs(one.captured_ms - other.captured_ms)
         return self.place_of(one) == self.place_of(other) and apart_ms < self.cooldown_ms
 
@@ -101,7 +101,7 @@ RULES = (
     ),
     Rule("whatever passes", PlateMatchMode.SPECIFIC, ("*",), cooldown_ms=1_000),
 )
-"""Modes, wildcards, scopes and cooldowns; changing the list changes the test's coverage.
+"""The modes, wildcards, scopes and cooldowns that the fault tests cover.
 
-Alerts of mode specific trigger early, the last one for vehicles that the load's cameras show.
+Alerts for specific plates trigger early. The last alert also matches the vehicles in the scene.
 """

@@ -38,7 +38,7 @@ SETTINGS = {
     "streams.recognition.app.DEADLINE_MS": "1800000",
     "streams.runtime.app.SESSION_TIMEOUT_SECONDS": "6",
     "ingest.assignment.follower.SESSION_TIMEOUT_SECONDS": "6",
-    # The receivers run on this machine, and pauses of hours would outlast the test.
+    # The receivers run on this machine, and retries after hours would outlast the test.
     "WEBHOOK_ALLOWED_NETWORKS": "127.0.0.0/8",
     "WEBHOOK_RETRY_SECONDS": ",".join(["1", "2", "4", "8", *["10"] * 90]),
     "SMTP_HOST": "127.0.0.1",
@@ -160,7 +160,7 @@ def open_scenery(
     *,
     host: str = "127.0.0.1",
 ) -> Iterator[Scenery]:
-    """Create alerts and a webhook on a running stack, and open clients of its servers.
+    """Create alerts and a webhook on a running stack, and yield clients of its servers.
 
     ``host`` is the address at which the stack reaches the receivers.
     """
@@ -175,7 +175,7 @@ def open_scenery(
         )
         for rule in RULES:
             api.create_alert(rule.body(receivers.web.url(GATE, host)))
-        # This takes longer than the second after which a new alert takes effect.
+        # Decoding takes longer than the second after which a new alert takes effect.
         footage = film()
         kafka = stack.settings(KafkaSettings)
         owner_id = owner_of(stack)

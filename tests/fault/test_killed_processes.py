@@ -79,7 +79,7 @@ def test_all_comes_out_once_when_one_fault_follows_another(scenery: Scenery, say
         say(f"round {number} of {max(ROUNDS, 1)}")
         frozen = freezes(_SHORT_FREEZE_SECONDS, chance.sample(_STAGES, 1))
         if ROUNDS:
-            # A frozen worker of two resumes after the other worker has taken over its partitions.
+            # When a frozen worker resumes, the other worker has taken over its partitions.
             either = [*TWICE, *map(second_name, TWICE)]
             frozen += freezes(_FREEZE_SECONDS, chance.sample(either, 2))
             frozen += tuple(chance.sample(without_brokers(_BROKER_AWAY_SECONDS), 1))

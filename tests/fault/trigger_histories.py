@@ -37,7 +37,7 @@ class TriggerHistory:
 
     @property
     def is_resolved_once(self) -> bool:
-        """Whether the trigger was only final, or early with exactly one resolution."""
+        """Whether there is only a final record, or an early record with exactly one resolution."""
         return set(self.by_phase) in _COURSES
 
     @property
@@ -49,16 +49,16 @@ class TriggerHistory:
         )
 
     def spent(self) -> Iterator[Recognition]:
-        """Yield the recognitions that ever suppressed others, dated at the time of the trigger."""
+        """Yield the recognitions that suppressed others at any time, dated at their triggers."""
         for trigger in self.by_phase.values():
             if trigger.phase is not TriggerPhase.WITHDRAWN:
                 at_ms = trigger.triggered_ms
                 yield msgspec.structs.replace(trigger.recognition, captured_ms=at_ms)
 
     def spends(self) -> Recognition | None:
-        """Return the recognition of the cooldown, or None if a correction changed its key.
-
-        The cooldown is not checked again after a correction, as the alert is published.
+        """Return the recognition that must respect the cooldown. Return None if the trigger is
+        withdrawn or unresolved, or if a correction changed the key, because a correction is
+        published without another check of the cooldown.
         """
         early, standing = self.by_phase.get(TriggerPhase.EARLY), self.standing
         if standing is None:

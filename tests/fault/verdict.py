@@ -61,7 +61,7 @@ class Verdict:
         return any(self.faults.get(kind) for kind in (_FORGOTTEN, _UNRESOLVED))
 
     def __str__(self) -> str:
-        """Return the figures, then the first fault of each kind."""
+        """Return the counts, then the first fault of each kind."""
         lines = ["  ".join(f"{name} {count}" for name, count in self.figures.items())]
         for kind, found in self.faults.items():
             lines += [f"{len(found)} x {kind}:", *(f"  {each}" for each in found[:_SHOWN])]

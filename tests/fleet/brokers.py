@@ -31,7 +31,7 @@ _GROUP_RIGHTS = (ACLOperation.READ,)
 
 @dataclass(frozen=True, kw_only=True)
 class GuardedBroker(ClusterBroker):
-    """A broker with access rules. The service has the topics and groups with its prefix."""
+    """A broker with access rules. The service can use topics and groups with its prefix."""
 
     prefix: str
 

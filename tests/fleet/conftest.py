@@ -1,4 +1,4 @@
-"""Fixtures: a fleet's folder, whose logs are saved with the test run's, and progress output."""
+"""Fixtures: a fleet's folder, whose logs are saved after the test, and progress output."""
 
 from collections.abc import Iterator
 from pathlib import Path

@@ -37,7 +37,7 @@ class Done:
 
 
 def harms(chance: random.Random) -> Iterator[Harm]:
-    """Yield faults without end: each kind once in five, and a rolling restart first."""
+    """Yield faults without end, each kind once in every five, starting with a rolling restart."""
     kinds = list(Harm)
     while True:
         yield from kinds

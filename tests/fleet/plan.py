@@ -27,7 +27,7 @@ def fleet_plan(plan: StackPlan, network: Network, passed_on: tuple[int, ...]) ->
     """Return the plan of a fleet: three brokers, a proxy, a rate limit store for both APIs, and
     every process on each machine.
 
-    ``passed_on`` are further ports of this machine that the machines can reach.
+    ``passed_on`` are additional ports of this machine that the machines can reach.
     """
     plan = with_guarded_brokers(plan, network.address, PREFIX)
     (store_port,) = free_ports(1)

@@ -110,7 +110,7 @@ def _round(
     chance: random.Random,
     say: Say,
 ) -> list[Lateness]:
-    """Return the delays of alerts. Any other fault fails immediately."""
+    """Inject a fault under load, and return the delays of alerts. Wrong results fail the test."""
     since, known = time.time(), set(scenery.sent_at)
     watch = Recoveries(Saboteur(scenery.stack), scenery.api, scenery.stages, None)
     with scenery.under_load(share=LOAD_SHARE, plates_per_second=PLATES_PER_SECOND):

@@ -30,7 +30,7 @@ ACCOUNT = {"email": "gate@platestream.example", "password": "correct horse batte
 _PAGES = ("api", "ingest", "recognition", "alerts", "webhooks", "sink", "relay")
 _JOBS = {"topics": "topics", "database schema": "database", "search schema": "search"}
 _UNUSED = ("POSTGRES_PASSWORD", "KAFKA_PASSWORD", "MQTT_PASSWORD", "GRAFANA_PASSWORD")
-# Each server of the local stack has one user, who replaces every user in compose.yaml.
+# Each server of the local stack has a single user, which replaces every user in compose.yaml.
 _CLICKHOUSE = ("CLICKHOUSE_PASSWORD", "CLICKHOUSE_API_PASSWORD", "CLICKHOUSE_SINK_PASSWORD")
 _S3 = ("S3_ROOT_KEY", "S3_API_KEY", "S3_INGEST_KEY", "S3_READER_KEY", "S3_RECOGNITION_KEY")
 _KAFKA = ("SECURITY_PROTOCOL", "SASL_MECHANISM", "SASL_USERNAME", "SASL_PASSWORD")
@@ -84,8 +84,8 @@ class Composed:
     def _environment(self, service: str) -> dict[str, str]:
         given: dict[str, str] = self._services[service]["environment"]
         local = {name: self._local[name] for name in given.keys() & self._local.keys()}
-        # The addresses of local servers, and the ports of this machine's processes. Every other
-        # value is the file's.
+        # Addresses and users are those of the local servers, and the ports those of this machine.
+        # Every other value comes from compose.yaml.
         moved = {n: v for n, v in local.items() if n.endswith(("_URL", "_SERVERS", "_ENDPOINT"))}
         users = ("PLATESTREAM_S3_ACCESS_KEY", "PLATESTREAM_CLICKHOUSE_USER")
         moved |= {name: self._local[name] for name in users}
@@ -111,7 +111,7 @@ def test_everything_of_compose_runs_from_the_image(
     began = time.monotonic()
 
     with RunningStack(tmp_path, elsewhere=composed.plan) as stack:
-        # The command creates the bucket only, because S3Proxy has no policies.
+        # The command creates only the bucket, because S3Proxy has no policies.
         _run(composed.command("bucket", "platestream", "stack", "make-bucket"))
         _run(composed.command("account"))
         with stack.access.client() as client:

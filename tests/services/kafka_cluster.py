@@ -40,7 +40,7 @@ class ClusterBroker(KafkaServer):
         return (*super().ports(), PortUse(self.link_port, "none"))
 
     def initialise(self) -> None:
-        """Create the user. The first broker waits for the others, since it then creates topics."""
+        """Create the user. The first broker waits for the others, as topics are created next."""
         for port in self.peer_ports if self.number == 1 else ():
             _wait_for(replace(self, port=port))
         super().initialise()
@@ -102,7 +102,7 @@ def broker_names(count: int) -> tuple[str, ...]:
 
 
 def with_brokers(plan: StackPlan, count: int, cable: Cable | None) -> StackPlan:
-    """Return the plan with ``count`` brokers instead of one. Two of three brokers have each record.
+    """Return the plan with ``count`` brokers instead of one. Up to three brokers store each record.
 
     The brokers can also be reached over ``cable``, at :func:`servers_over`.
     """

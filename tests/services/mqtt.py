@@ -127,11 +127,11 @@ class Listener:
         return [heard.payload for heard in list(self.heard) if heard.topic == topic]
 
     def latest(self, topic: str) -> bytes | None:
-        """Return the latest payload received on a topic."""
+        """Return the latest payload received on a topic, or None."""
         return next(reversed(self.payloads(topic)), None)
 
     def wait_until_cut_off(self) -> None:
-        """Wait for all messages that the broker forwarded before it was killed."""
+        """Wait until the killed broker's connection ends, after all forwarded messages."""
         assert self._cut_off.wait(30), "the broker is still there"
 
     def __enter__(self) -> Self:

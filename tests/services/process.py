@@ -21,7 +21,7 @@ class ChildProcess:
     def __init__(
         self, program: Program, log: Path, environment: Mapping[str, str] | None = None
     ) -> None:
-        """Set the program without starting it. ``environment`` extends this process's own."""
+        """Set the program without starting it. ``environment`` extends the current one."""
         self.program = program
         self.log = log
         self._environment = {**os.environ, **(environment or {}), **program.environment}

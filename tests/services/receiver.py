@@ -205,7 +205,7 @@ class Receiver(RunsForABlock):
         return f"{self._scheme}://{host}:{self.port}{path}"
 
     def answer(self, path: str, as_path: str) -> None:
-        """Respond to ``path`` as to the path ``as_path`` from now on."""
+        """From now on, respond to ``path`` as if it were ``as_path``."""
         self._state.overrides[path] = as_path
 
     def bodies(self, path: str = "/ok") -> list[Any]:

@@ -16,8 +16,8 @@ from tests.services.addresses import GivenServers
 from tests.services.process import ServerProcess
 
 _PASSWORD = "for-tests-only"
-# Debian's server and its checking tool are one file, which acts by the name of the command. Unlike
-# redis-server's package, the tool's package starts no service on the machine.
+# Debian's server and checking tool are one program, which behaves as its name says. Unlike the
+# server's package, the tool's package starts no service on the machine.
 _NAMES = ("valkey-server", "redis-server", "redis-check-rdb")
 
 
@@ -33,7 +33,7 @@ class RedisServer(Server):
         return f"redis://:{_PASSWORD}@127.0.0.1:{self.port}/0"
 
     def prepare(self) -> None:
-        """Create the store's folder, with the program under its name in it."""
+        """Create the store's folder with a link to the program, named ``redis-server``."""
         super().prepare()
         found = next((path for name in _NAMES if (path := shutil.which(name))), None)
         assert found is not None, "no Redis-compatible server: apt-get install redis-tools"

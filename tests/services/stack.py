@@ -112,7 +112,7 @@ class RunningStack:
 
     @property
     def access(self) -> Access:
-        """The API's address, the account, and a key of all scopes."""
+        """The API's address, the account, and an API key with all scopes."""
         assert self._access is not None, "the stack is not up"
         return self._access
 

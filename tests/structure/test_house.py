@@ -103,7 +103,7 @@ def _own_imports(path: Path) -> Iterator[str]:
 
 
 def _place(name: str) -> str:
-    """Return a module's folder, or at the top of a package or stage (wiring) the module itself."""
+    """Return a module's folder, or the module itself at the top of a package or stage (wiring)."""
     parts = _modules()[name].relative_to(ROOT).parts
     is_top = len(parts) == (3 if parts[0] == "streams" else 2)
     return name if is_top else "/".join(parts[:-1])

@@ -35,7 +35,7 @@ GROUPS: Final[Mapping[str, tuple[tuple[str, ...], int]]] = {
         6,
     ),
 }
-"""Folders and files of each group, and the number of lines in ``ALLOWED`` that it may have."""
+"""Folders and files of each group, and the group's maximum number of lines in ``ALLOWED``."""
 
 ALLOWED: Final = Path(__file__).with_name("allowed_words.tsv")
 """File of correct uses: path, part of the line, and reason."""

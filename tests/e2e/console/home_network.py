@@ -25,7 +25,7 @@ with socket.socket(fileno=int(sys.argv[1])) as channel:
     listener.close()
     channel.recv(1)
 """
-"""Program that lives in the network until the other end of its channel is closed."""
+"""Program that keeps the network open until the other end of its channel is closed."""
 
 
 @dataclass(frozen=True)
@@ -60,7 +60,7 @@ class HomeNetwork:
 
 @contextmanager
 def home_network() -> Iterator[HomeNetwork]:
-    """Yield a network namespace of one machine at :data:`ADDRESS`."""
+    """Yield a network namespace with a listener at :data:`ADDRESS`."""
     own, given = socket.socketpair()
     command = ["unshare", "--map-root-user", "--net", sys.executable, "-c", _LISTEN]
     process = subprocess.Popen([*command, str(given.fileno())], pass_fds=[given.fileno()])

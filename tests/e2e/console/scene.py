@@ -118,7 +118,7 @@ def _camera(stack: ConsoleStack, api: httpx.Client, account: Account, number: in
 
 
 def _month(account: Account, cameras: tuple[Camera, ...], now: int) -> list[Recognition]:
-    """Return passes of the thirty days before, without images."""
+    """Return the passes of the previous thirty days, without images."""
     rows = []
     for hours in range(2, 30 * 24):
         captured = now - hours * _HOUR_MS

@@ -92,7 +92,7 @@ class ConsoleStack:
         return asyncio.run_coroutine_threadsafe(work, self.loop).result(timeout=30)
 
     def new_account(self, *, credits: int = 50, email: str | None = None) -> Account:
-        """Create an account with a key of all scopes."""
+        """Create an account with an API key that has all scopes."""
 
         def work(session: Session) -> Account:
             owner = create_owner(
@@ -226,7 +226,7 @@ def console_stack(
     limits: LimitRules,
     more: Mapping[str, object] | None = None,
 ) -> Iterator[ConsoleStack]:
-    """Yield a running API with empty servers. A fake worker claims cameras immediately.
+    """Yield a running API with empty databases. A fake worker claims cameras immediately.
 
     ``more`` are settings in addition to the settings of all tests.
     """

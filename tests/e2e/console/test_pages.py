@@ -11,7 +11,7 @@ from tests.e2e.console.stack import ConsoleStack
 
 pytestmark = [pytest.mark.e2e, pytest.mark.long]
 
-# The text of each view appears only after the page has loaded.
+# Each view, with a text that appears only once the page has loaded.
 PAGES = {
     "/": "Gate north",
     "/search": "Next page",

@@ -46,7 +46,7 @@ def _give_role(console: ConsolePage, email: str, role: str) -> None:
 
 
 def _is_fit_for_all(console: ConsolePage) -> None:
-    """Check that the page is accessible in light and dark mode, and that the page fits a phone."""
+    """Check that the page is accessible in light and dark mode, and fits the screen of a phone."""
     page = console.page
     assert console.violations() == []
     page.emulate_media(color_scheme="dark")

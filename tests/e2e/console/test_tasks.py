@@ -1,4 +1,4 @@
-"""The tasks that people use the console for. One of the six tours is not marked ``long``."""
+"""Tasks that people perform in the console. Six of the tests are not marked ``long``."""
 
 import base64
 import codecs
@@ -694,7 +694,7 @@ def _alert(console: ConsolePage, name: str, **fields: object) -> str:
 def _asked(
     console: ConsolePage, method: str, path: str, body: dict[str, object] | None = None
 ) -> dict[str, Any]:
-    """Call the API as the page does, with the page's cookie."""
+    """Call the API with the page's cookie, as the page does, and return the decoded response."""
     ask = """async ([method, path, body]) => {
         const headers = body ? {"Content-Type": "application/json"} : {};
         const answer = await fetch(path, {method, headers, body: body && JSON.stringify(body)});

@@ -1,4 +1,4 @@
-"""Guarantees of only the embedded server: crashes, limits, memory, its folder, and its end."""
+"""The embedded server's own guarantees: crashes, limits, memory, its folder, and its exit."""
 
 import resource
 import subprocess

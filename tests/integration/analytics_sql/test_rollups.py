@@ -49,7 +49,7 @@ SPAN_MS = 30 * DAY_MS
 PLATES = ("AA1", "BB2", "CC3", "DD4", "EE5", "FF6")
 CAMERAS = tuple(UUID(int=number) for number in (10, 11, 12))
 TOP = 2
-# Everything is ranked every time without delay, so rows are visible immediately.
+# Every run ranks all plates again, and rows are readable immediately.
 BOUNDS = RollupBounds(
     quarters=1600, ranked_plates=3, ranked_from_rows=1, rank_age_ms=0, settle_ms=1
 )

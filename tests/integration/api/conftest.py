@@ -133,13 +133,13 @@ async def application(database: Database, stored: StandInStore) -> AsyncIterator
 
 @pytest.fixture
 async def owner(application: Application) -> Caller:
-    """An account without credits, with a key of all scopes."""
+    """An account without credits, and its API key with all scopes."""
     return await application.new_owner()
 
 
 @pytest.fixture
 async def client(application: Application) -> AsyncIterator[httpx.AsyncClient]:
-    """A client that sends a key of all scopes."""
+    """A client that sends an API key with all scopes."""
     caller = await application.new_owner(credits=50)
     async with application.client(caller) as opened:
         yield opened

@@ -20,7 +20,7 @@ async def begin(browser: httpx.AsyncClient, **body: str) -> str:
 async def log_in(
     browser: httpx.AsyncClient, provider: OidcProvider, subject: str, **body: str
 ) -> httpx.Response:
-    """Log in at the provider as ``subject``, and return to the API."""
+    """Log in at the provider as ``subject``, and return the API's response to the login."""
     back = provider.let_in(await begin(browser, **body), subject)
     return await browser.post(RETURN, json=back)
 

@@ -46,7 +46,7 @@ async def invite(administrator: httpx.AsyncClient, email: str, role: Role) -> An
 
 
 async def accept(application: Application, token: str) -> httpx.Response:
-    """Follow an invitation's link in a separate browser."""
+    """Accept an invitation in a separate browser, and return the response."""
     body = {"token": token, "name": "Ana", "password": PASSWORD}
     async with browser_of(application) as invited:
         return await invited.post("/api/invitations/accept", json=body)

@@ -1,4 +1,4 @@
-"""How often and why alerts triggered, and what they would have triggered for, from ClickHouse."""
+"""Trigger counts, explanations and tests of alerts, from a real ClickHouse."""
 
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
@@ -107,7 +107,7 @@ class Place:
         return {UUID(each.pop("alertId")): each for each in answer.json()["alerts"]}
 
     async def try_alert(self, alert_body: dict[str, Any], minutes: float = 60) -> dict[str, Any]:
-        """Return what an alert would have triggered for."""
+        """Test an alert, and return the response: the recognitions that would have triggered it."""
         body = {
             "alert": alert_body,
             "from": format_timestamp(START_MS),

@@ -30,7 +30,7 @@ BODY = {"name": "Stolen cars", "notifications": [{"type": "webhook", "url": URL}
 
 @pytest.fixture
 async def alert(client: httpx.AsyncClient) -> dict[str, Any]:
-    """An alert as a key of all scopes creates it."""
+    """An alert as created with an API key that has all scopes."""
     made: dict[str, Any] = (await client.post(PATH, json=BODY)).json()["alert"]
     return made
 
@@ -164,7 +164,7 @@ async def test_a_rotation_needs_both_scopes_and_a_secret_to_replace(
 async def test_limits_of_the_account_travel_with_its_secrets(
     application: Application, owner: Caller
 ) -> None:
-    """Each record replaces the record before, so a change of one value must not lose the other."""
+    """Each record replaces the previous one, so a change of one value must not lose the others."""
     async with application.client(owner) as client:
         await client.post(PATH, json=BODY)
         await client.post(ROTATE)

@@ -224,7 +224,7 @@ async def test_every_change_leaves_for_the_topic(
 async def test_a_service_url_is_masked_and_unchanged_if_sent_back(
     application: Application, alerts: httpx.AsyncClient
 ) -> None:
-    """The position identifies a masked URL, as for a camera's password. An ID works anywhere."""
+    """Without an ID, a masked URL means the stored URL at the same position of the list."""
     sent = [
         {"type": "apprise", "url": "ntfys://push.example.com/s3cret"},
         {"type": "apprise", "url": "ntfys://push.example.com/t0psecret"},

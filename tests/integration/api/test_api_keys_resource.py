@@ -140,7 +140,7 @@ EARLIER, SAME, LATER = (
 
 
 async def _ending(application: Application, maker: httpx.AsyncClient) -> tuple[str, str]:
-    """Return the plain key and the ID of a key of all scopes that expires at ``END``."""
+    """Create a key with all scopes that expires at ``END``. Return the plain key and its ID."""
     body = BODY | {"scopes": [str(scope) for scope in Scope], "expiresAt": SAME}
     made = (await maker.post(PATH, json=body)).json()
     return made["plainKey"], made["apiKey"]["id"]

@@ -334,7 +334,7 @@ async def test_two_processes_and_kill_9_of_one_spend_a_balance_exactly(
         retried = [await _recognize_in_the_end(second) for _ in range(unanswered)]
         assert await _recognize_in_the_end(second) == 402
 
-    # A response can be paid and then lost in transit, but no response is sent unpaid.
+    # A paid response can be lost in transit, but no response is sent without payment.
     assert 1 + sum(answer.status_code == 200 for answer in answers) + retried.count(200) <= 50
     assert await _money(database) == (0, 0, 50)
     assert await _count(database, "SELECT sum(delta) FROM credit_entries") == 0

@@ -174,7 +174,7 @@ BODIES: Mapping[str, Any] = {
 async def _made(
     application: Application, browser: httpx.AsyncClient, stored: StandInStore, path: str
 ) -> str:
-    """Create the resource of a path unless it exists, and return the path with its ID."""
+    """Create the resource of a path unless it exists, and return the path with the real ID."""
     kind = path.split("/")[2]
     if "{id}" in path and kind in PARENTS:
         wrapper, body = PARENTS[kind]

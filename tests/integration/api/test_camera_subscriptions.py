@@ -40,7 +40,7 @@ async def test_a_camera_is_paid_when_it_is_created_and_refunded_in_part(
         deleted = await client.delete(f"{PATH}/{camera['id']}")
         ledger = (await client.get("/api/credits")).json()["ledger"]
 
-    # Just under twenty days are left, which are 19 whole credits of 30 for 30 days.
+    # Just under 20 days are left. At 30 credits for 30 days, this is 19 whole credits.
     assert (deleted.status_code, deleted.json()) == (200, {"creditsRefunded": 19})
     rows = [(row["kind"], row["delta"], row["balance"]) for row in ledger]
     assert rows == [("refund", 19, 89), ("debit", -30, 70), ("grant", 100, 100)]

@@ -174,7 +174,7 @@ async def test_frames_of_an_accounts_cameras_are_limited_in_total(
         return (await client.put(f"/api/cameras/{camera_id}", json=fields)).status_code
 
     fast = (await made(1, sampleFps=60)).json()["camera"]["id"]
-    # The camera's default is 5, and another camera adds 35: 100 frames per second in total.
+    # The cameras have 60, 5 (the default) and 35 frames per second, which is 100 in total.
     usual = (await made(2)).json()["camera"]["id"]
     assert (await made(3, sampleFps=35)).status_code == 201
     refused = await made(4, sampleFps=0.5)
@@ -325,7 +325,7 @@ FAULTS: tuple[tuple[dict[str, Any], str], ...] = (
     ({"rtspUrl": "rtsp://169.254.169.254/"}, "rtspUrl"),
     ({"rtspUrl": "rtsp://127.0.0.1/"}, "rtspUrl"),
     ({"rtspUrl": "file:///etc/passwd"}, "rtspUrl"),
-    # These fields belong to the camera's own stream.
+    # Fields other than the name and the stream URL.
     ({"enabled": "yes"}, "enabled"),
     ({"sampleFps": 0}, "sampleFps"),
     ({"sampleFps": "5"}, "sampleFps"),

@@ -183,7 +183,7 @@ async def test_a_login_computes_one_hash_whoever_uses_the_address(
         (owner.email, PASSWORD),
         (owner.email, "wrong"),
         (new_address(), "wrong"),
-        # The last attempt: where a claim has logged in, only its password is compared.
+        # The claim has logged in here, so this attempt is compared only with its password.
         (owner.email, OTHERS),
     ):
         await _log_in(application, email, password)

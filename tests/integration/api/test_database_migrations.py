@@ -1,4 +1,4 @@
-"""The migrations: up, down, up again, two at the same time, and the same tables as the mappings."""
+"""Migrations run up, down and up again, and two at a time. Their tables match the mappings."""
 
 from concurrent.futures import ThreadPoolExecutor
 

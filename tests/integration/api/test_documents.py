@@ -81,7 +81,7 @@ def _examples(page: Path) -> list[tuple[tuple[str, ...], str]]:
     others = [
         (_PROGRAMS[language], script)
         for language, script in found
-        # Servers rarely have Node.js, so the end of the test run reports it.
+        # Servers rarely have Node.js. The end of the test run reports that it is missing.
         if language != "bash" and is_present(language)
     ]
     return [(("bash", "-c"), f"set -euo pipefail\n{shell}"), *others]

@@ -234,7 +234,7 @@ async def test_nothing_shows_an_erased_plate(world: World) -> None:
     assert analytics["stats"]["total30d"] == 1
     assert [one["plate"] for one in analytics["topPlates"]] == [OTHER]
     assert [one["plate"] for one in analytics["recent"]] == [OTHER]
-    # A misread plate stays in memory until 20,000 others arrive.
+    # A misread plate stays in memory until 20,000 other recognitions arrive.
     assert [one.recognition.plate for one in reader.next_batch(9)] == [OTHER, OTHER]
     assert world.objects() == {key for one in others for key in (one.photo_key, one.crop_key)}
     assert await column(world.clickhouse, "alert_triggers", "plate", world.owner) == [

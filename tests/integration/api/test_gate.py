@@ -403,7 +403,7 @@ async def test_a_revoked_key_is_refused_within_a_second(database: Database) -> N
         header = f"Bearer {caller.key}"
         assert (await authenticator.authenticate(header, ADDRESS)).owner_id == caller.owner_id
         await database.run(lambda session: session.execute(text("DELETE FROM api_keys")))
-        # The key is cached without a query, but for less than a second.
+        # A cached key is accepted without a query, but for less than a second.
         assert CACHE_SECONDS < 1
         await authenticator.authenticate(header, ADDRESS)
         now += CACHE_SECONDS

@@ -63,7 +63,7 @@ async def test_what_was_read_can_be_sent_back(client: httpx.AsyncClient, resourc
 
     assert changed.status_code == 200, changed.text
     assert changed.json()[wrapper] == {**made, "name": "Yard"}
-    if resource != "cameras":  # a stream belongs to one camera, and its password is masked
+    if resource != "cameras":  # A stream URL can be used once, and its password is masked.
         copied = await client.post(path, json=made)
         assert copied.status_code == 201, copied.text
         assert copied.json()[wrapper]["id"] != made["id"]

@@ -384,7 +384,7 @@ async def test_two_processes_read_the_topic_and_understand_each_others_positions
     kafka_topics: KafkaSettings,
 ) -> None:
     stage = _Stage(kafka_topics)
-    # Published before any process runs: consumption starts some minutes back.
+    # Published before any process runs, because consumption starts some minutes in the past.
     await asyncio.to_thread(stage.publish, *(recognition(number) for number in range(20)))
     async with _fed(kafka_topics) as here, _fed(kafka_topics) as there:
         cursor = StreamCursor(here, OWNER)

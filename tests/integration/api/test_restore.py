@@ -273,7 +273,7 @@ def test_empty_servers_give_the_same_answers_after_a_restore(
     assert (done["sessionsEnded"], done["invitationsEnded"], done["erasedAgain"]) == (1, 1, 0)
     assert [key["name"] for key in done["keys"]] == ["Gate"]
     assert [(one["email"], one["role"]) for one in done["people"]] == [(EMAIL, "administrator")]
-    # The numbers continue, and the camera is in the outbox.
+    # Sequences continue after the restored rows, and the camera is in the outbox.
     credits = ("owner", "credits", "--email", EMAIL, "--grant", "1", "--reason", "after")
     assert _done(run(fresh, *credits))["credits"] == 26
     assert done["recordsPublished"] == 1

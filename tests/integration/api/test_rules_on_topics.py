@@ -82,7 +82,7 @@ async def test_everything_can_be_published_again(application: Application) -> No
     before = await application.database.run(
         lambda session: session.execute(text("DELETE FROM config_outbox RETURNING value")).all()
     )
-    # The account is republished too: until rotation, its secret is in the alert's record.
+    # The third record is the account's. Until the secret is rotated, the alert contains it.
     assert await application.database.run(republish_all) == 3
     after = await application.database.run(
         lambda session: session.execute(text("SELECT value FROM config_outbox")).all()

@@ -42,5 +42,5 @@ async def test_a_hundred_searches_of_one_owner_stand_before_no_other(
         await asyncio.sleep(0)
         group.create_task(search(FAIR))
 
-    # At most the running searches, and as many that took a turn meanwhile, finish earlier.
+    # Only the searches that were running, and at most as many others, finish earlier.
     assert answered.index(FAIR) <= 2 * AT_ONCE

@@ -18,7 +18,7 @@ _START_SECONDS = 60
 
 @dataclass(frozen=True)
 class ThreadedApi:
-    """The address of the API, and an account with a key of all scopes."""
+    """The address of the API, and an account with an API key that has all scopes."""
 
     address: str
     caller: Caller

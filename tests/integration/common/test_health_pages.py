@@ -1,4 +1,4 @@
-"""A process's responses to its monitoring."""
+"""The pages of a process for its metrics, liveness and readiness."""
 
 import json
 from urllib.error import HTTPError

@@ -18,7 +18,7 @@ pytestmark = [pytest.mark.integration, pytest.mark.long]
 
 SERVED = {"common", "recognition", "analytics_sql", "ingest", "streams", "api", "deploy"}
 BARE = {"PATH": "/usr/bin:/bin"}
-"""Environment variables that do not lead to the clone."""
+"""An environment without any path in the clone."""
 
 PIP = (sys.executable, "-m", "pip", "--disable-pip-version-check", "--quiet")
 

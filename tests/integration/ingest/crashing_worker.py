@@ -1,7 +1,7 @@
 """``python -m ingest`` with capture processes that a stream can crash.
 
-A stream whose path contains ``abort`` aborts its process, as a bug in FFmpeg would. A path with
-``corrupt`` does so once the file exists whose path is the only argument.
+A stream with ``abort`` in its path aborts the process, as a bug in FFmpeg would. A stream with
+``corrupt`` in its path does so once a file exists. The file's path is the only argument.
 """
 
 import ctypes

@@ -104,5 +104,5 @@ def playing(jpegs: list[bytes]) -> Callable[[], Iterator[bytes]]:
 
 
 def saying(answer: bytes) -> Callable[[], Iterator[bytes]]:
-    """Return a response with an end."""
+    """Return a response that ends after ``answer``."""
     return lambda: iter([answer])

@@ -40,7 +40,7 @@ def test_cameras_are_answered_within_a_second_and_gone_as_fast(
     # This is the median, because a stalled machine is not a slow worker.
     for promised in ("answered", "gone", "silent"):
         assert statistics.median(getattr(stay, promised) for stay in stays) < 1
-    # The vehicle in view at the deletion has passed, because the last record is END.
+    # The last record is END, which ends the pass of a vehicle that was still in view.
     assert all(outbox.all_of(s.camera_id)[-1].meta.kind is FrameKind.END for s in stays)
     assert not any(snapshot_key(OWNER_ID, stay.camera_id) in left for stay in stays)
     assert snapshot_key(OWNER_ID, first) in left
@@ -230,13 +230,13 @@ def _await_frames(outbox: Outbox, cameras: list[UUID]) -> None:
 
 
 def _without_worker(outbox: Outbox, camera: UUID, taker: str) -> tuple[int, int]:
-    """Return the time from a camera's last frame from one worker to the next worker's status."""
+    """Return the times (Unix ms) of the last frame before ``taker``, and of its first status."""
     taken_ms = next(s.at_ms for s in outbox.statuses(camera) if s.worker == taker)
     sent = [frame.sent_ms for frame in outbox.frames_of(camera) if frame.sent_ms < taken_ms]
     return sent[-1], taken_ms
 
 
 def _last_rate(outbox: Outbox, camera: UUID, seconds: float) -> float:
-    """Return the frames per second, by the times at which the frames were sent."""
+    """Return the number of frames sent per second during the last ``seconds``."""
     times = [frame.sent_ms for frame in outbox.frames_of(camera)]
     return sum(time_ms > max(times) - seconds * 1000 for time_ms in times) / seconds

@@ -28,7 +28,7 @@ _SEGMENTS = 6
 
 
 class Heard:
-    """Reports of a reader: the number of frames, and the faults in between."""
+    """Reports of a reader: the number of frames, and the faults of its connections."""
 
     def __init__(self) -> None:
         self.frames = 0

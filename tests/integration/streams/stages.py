@@ -66,7 +66,7 @@ class Feeder:
         self._topic = topic_name(settings, topic)
 
     def send(self, *values: bytes, key: bytes | None = None) -> None:
-        """Send values and wait for acknowledgements. Without ``key``, 20 keys take turns."""
+        """Send values and wait for acknowledgements. Without ``key``, 20 keys are used in turn."""
         self.send_pairs(
             (key if key is not None else b"key-%d" % (number % 20), value)
             for number, value in enumerate(values)

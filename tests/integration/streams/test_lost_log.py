@@ -37,7 +37,7 @@ _NEW = {b"new-%d" % number for number in range(5)}
 
 @pytest.fixture(scope="module")
 def partition_count() -> int:
-    """With two partitions, the loss is not in the first one."""
+    """Return two partitions, because the loss must not be in the first one."""
     return 2
 
 

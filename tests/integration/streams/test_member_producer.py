@@ -98,7 +98,7 @@ async def test_records_in_flight_are_discarded_once_a_worker_is_not_a_member(
     membership = SimpleNamespace(member_seconds=0.02)
     send_as_member_only(client, lambda: membership.member_seconds)
     produced = asyncio.create_task(client.send(1, _PRODUCE))
-    # The group's requests arrive, and no later requests.
+    # The membership is extended again and again, so the record stays in flight.
     await asyncio.sleep(0.1)
     assert not produced.done()
     membership.member_seconds = 0.0

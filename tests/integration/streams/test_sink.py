@@ -236,7 +236,7 @@ def test_what_was_erased_stays_erased(running_sink: RunningSink) -> None:
     running_sink.wait_until_committed()
     every_copy = database.query("SELECT DISTINCT id FROM recognitions").result_rows
     assert ids - {row[0] for row in every_copy} == {records[7].id}
-    # The image is listed once by the erasure and once because the replay inserted it again.
+    # The image is listed twice: by the erasure, and because the replay inserted the row again.
     noted = database.query("SELECT id, photo_key FROM erased_images").result_rows
     assert noted == [(records[7].id, records[7].photo_key)] * 2
 

@@ -24,7 +24,7 @@ _ADDRESS = "http://api.example"
 
 
 class Service:
-    """Records requests and returns its responses in order. An exception is raised instead."""
+    """Records requests, and returns responses in order. Raises a response that is an exception."""
 
     def __init__(self, *answers: httpx.Response | Exception) -> None:
         self._answers = list(answers)
@@ -68,7 +68,7 @@ def _awaited(service: Service, act: Act, items: int) -> Any:
 
 @pytest.fixture(params=[_blocking, _awaited], ids=["sync", "async"])
 def ask(request: pytest.FixtureRequest) -> Ask:
-    """Call a service with one of the clients. From an iterator, return the first ``items``."""
+    """Calls a service with one of the clients. Returns the first ``items`` of an iterator."""
 
     def asked(service: Service, act: Act, items: int = 99) -> Any:
         return request.param(service, act, items)
@@ -78,7 +78,7 @@ def ask(request: pytest.FixtureRequest) -> Ask:
 
 @pytest.fixture(autouse=True)
 def pauses(monkeypatch: pytest.MonkeyPatch) -> list[float]:
-    """The number of seconds for each pause of the clients."""
+    """The duration of each pause of the clients, in seconds."""
     waited: list[float] = []
 
     async def sleep(seconds: float) -> None:

@@ -1,4 +1,4 @@
-"""The load's passes in the code of the alerts stage, compared with the model of the verdict."""
+"""The verdict's model agrees with the code of the alerts stage about the passes of the load."""
 
 import random
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""Each report is correct, doubled, missing or invented."""
+"""Each report is correct, doubled or invented, and each pass without a report is missed."""
 
 from tests.road import score_passes
 

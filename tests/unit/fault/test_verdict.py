@@ -191,7 +191,7 @@ _PASS = msgspec.structs.replace(
 
 
 def _early(phase: TriggerPhase, seen: Recognition = _PASS) -> AlertTrigger:
-    """Return the records of a trigger whose first record is for ``_PASS``."""
+    """Return the record of a phase of a trigger whose first record is for ``_PASS``."""
     first = _trigger("early", _PASS)
     if phase is _EARLY:
         return msgspec.structs.replace(first, phase=phase)

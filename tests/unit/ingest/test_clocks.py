@@ -86,7 +86,7 @@ def test_a_machine_that_is_often_set_back_is_no_restart_loop(
                 )
                 up_seconds, ends = 0.0, ends + 1
 
-    # The maximum for four hours is one stop in ten minutes.
+    # The maximum is one stop in ten minutes, over four hours.
     assert ends <= max_ends
 
 

@@ -22,7 +22,7 @@ QUESTIONS = [
     for sql in saved_queries().values()
 ]
 JDBC = ("0.7.2", "0.8.6", "0.9.0", "0.9.8")
-# More rows than a block of the engine, an HTTP frame, and a fully buffered response contain.
+# More rows than fit in a block of the engine, an HTTP frame, or a fully buffered response.
 _LONG = Question(
     "SELECT toString(number) AS n, number, repeat('x', 10), [n], map('a', n),"
     " toLowCardinality(toString(number % 3)), if(number % 2 = 0, NULL, n), (n, number)"

@@ -168,7 +168,7 @@ def test_nothing_is_left_when_the_supervisor_is_killed(
 ) -> None:
     supervisor = started(_program("one", tied(*_SLEEP)))
     process = _status(supervisor, "one").pid
-    # Before that, the process is not tied yet: it is a copy of supervisord, then setpriv.
+    # Until the program runs, the process is a copy of supervisord, then setpriv, and not tied.
     _until(lambda: psutil.Process(process).cmdline() == list(_SLEEP))
     supervisor_pid = supervisor.pid()
     assert supervisor_pid is not None

@@ -46,7 +46,7 @@ class Cameras:
         deleted: bool = False,
         is_in_time: bool = False,
     ) -> None:
-        """Send a frame or a record without an image. ``is_in_time``: as if sent when captured."""
+        """Send a frame or a record without an image. ``is_in_time`` dates it at its capture."""
         meta = FrameMeta(
             kind=kind,
             camera_id=camera_id,
@@ -66,7 +66,7 @@ class Cameras:
         *,
         written_ms: int | None = None,
     ) -> None:
-        """Send any record, as if written at this time."""
+        """Send any record, dated ``written_ms`` (Unix ms) or now."""
         headers = [] if header is None else [(FRAME_META_HEADER, header)]
         key = str(camera_id).encode()
         self._producer.send(

@@ -54,7 +54,7 @@ def send_frame(cameras: Cameras, camera: UUID, begin_ms: int, number: int) -> No
 
 @contextmanager
 def going_on(cameras: Cameras, of: list[UUID], begin_ms: int, first: int) -> Iterator[None]:
-    """Keep sending on time, starting with this frame number."""
+    """Send frames on time while the block runs, starting with number ``first``."""
     is_over = threading.Event()
 
     def send() -> None:

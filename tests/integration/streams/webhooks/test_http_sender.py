@@ -239,7 +239,7 @@ async def test_one_bad_address_of_several_is_not_the_end(addresses: str, kind: S
 
 
 async def test_a_name_that_is_rebound_gains_nothing(receiver: Receiver) -> None:
-    """The first address is public and has no listener; all later ones are this machine."""
+    """The first address is public and has no listener. All later ones belong to this machine."""
     resolver = ScriptedResolver("192.0.2.1", "127.0.0.1")
     rules = OutboundRules(parse_networks("192.0.2.0/24"))
     sender = HttpSender(rules, timeout_seconds=0.5, resolver=resolver)

@@ -17,7 +17,7 @@ NEVER_SECONDS = 60.0
 
 
 class Server:
-    """Responds to health checks unless the server is frozen, and can raise an error."""
+    """Responds to health checks unless it is frozen, and can raise an error."""
 
     def __init__(self) -> None:
         self.stands_still = False

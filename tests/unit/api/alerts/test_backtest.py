@@ -1,4 +1,4 @@
-"""What an alert would have triggered for, and trigger counts while ClickHouse is unavailable."""
+"""Tests of alerts on past recognitions, and trigger counts while ClickHouse is unavailable."""
 
 import asyncio
 from collections.abc import Iterator
@@ -24,7 +24,7 @@ _START_MS = 1_795_000_000_000
 
 
 class _Store(StandInStore):
-    """Contains rows at intervals of a minute and counts, or is unavailable."""
+    """Contains rows one minute apart, and trigger counts. Raises ``fault`` if it is set."""
 
     def __init__(self, *plates: str) -> None:
         super().__init__()
@@ -56,7 +56,7 @@ class _Store(StandInStore):
 
 
 async def _work(steps: Iterator[object], seconds: float) -> float:
-    """Perform steps that each take a second."""
+    """Perform steps of one second each until ``seconds`` are used. Return the seconds used."""
     used = 0.0
     for _ in steps:
         used += 1

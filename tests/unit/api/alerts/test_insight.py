@@ -123,7 +123,7 @@ async def test_an_owner_has_so_much_processor_time_a_minute(
     seen = recognition_row(recognition(1))
     made = _insight(StandInStore(), *["ZZ"] * 40)
     used = itertools.count()
-    # The thread's clock advances by a second with each reading.
+    # The thread's clock advances by a second each time it is read.
     clock = SimpleNamespace(thread_time=lambda: next(used), monotonic=time.monotonic)
     monkeypatch.setattr(insight, "time", clock)
     assert len(await made.explain(seen)) == 40

@@ -56,7 +56,7 @@ def _local(at_ms: int, zone: ZoneInfo) -> datetime:
 
 
 def _days_of_every_minute(now_ms: int, zone: ZoneInfo) -> list[date]:
-    """Return the dates that a wall clock showed, minute by minute; at most the last 31 dates."""
+    """Return the dates that a wall clock showed every five minutes; at most the last 31 dates."""
     shown = {_local(at, zone).date() for at in range(now_ms - SPAN_MS, now_ms, 5 * MINUTE_MS)}
     shown.add(_local(now_ms - 1, zone).date())
     return sorted(shown)[-31:]

@@ -1,4 +1,4 @@
-"""Who can extend a key, by which scopes and for how long, and the recorded ancestors of a key."""
+"""Who can extend a key, with which scopes and for how long, and a key's recorded ancestors."""
 
 from datetime import UTC, datetime
 from uuid import UUID

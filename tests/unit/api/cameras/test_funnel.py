@@ -1,4 +1,4 @@
-"""The usual number of vehicles per hour of a camera, if there is enough data."""
+"""A camera's usual number of vehicles per hour, which is None without enough data."""
 
 import pytest
 

@@ -14,7 +14,7 @@ QUIET, QUIETER, USUAL, SILENT, FEW = (UUID(int=number) for number in range(1, 6)
 
 
 class Hours(ClickHouseStore):
-    """Reports of cameras in the last full hour, and in the same hour of the four weeks before."""
+    """Reports of cameras in the last full hour, and in the same hour of the previous four weeks."""
 
     def __init__(self, counts: dict[UUID, tuple[int | None, int]]) -> None:
         self.counts = counts

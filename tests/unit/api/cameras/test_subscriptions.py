@@ -51,7 +51,7 @@ def test_a_refund_is_never_more_than_was_paid_and_never_negative(
         (None, NOW + PERIOD),
         (NOW, NOW + PERIOD),
         (NOW - timedelta(days=2), NOW - timedelta(days=2) + PERIOD),
-        # The camera was disabled for long, and the time in between is not charged.
+        # The camera was disabled for a long time, which is not charged.
         (NOW - PERIOD, NOW + PERIOD),
         (NOW - 5 * PERIOD, NOW + PERIOD),
     ],

@@ -16,7 +16,7 @@ MIB = 1 << 20
 
 
 def _address(number: int, site: int = 0, prefix: str = "2001:db8:1") -> str:
-    """Return the counted address for a /64 network in a /56 (site) in a /48."""
+    """Return the address that is counted for a /64 network of a /56 site in a /48 network."""
     return counted_by(f"{prefix}:{site:02x}{number:02x}::1")
 
 
@@ -75,7 +75,7 @@ async def test_failed_credentials_of_a_network_count_together(clock: WallClock) 
 
 
 async def _fails(attempts: LoginAttempts, number: int, address: str) -> bool:
-    """Return whether a wrong password for a new account was compared."""
+    """Try a wrong password for a new account. Return whether the password was compared."""
     compared = False
     with pytest.raises(ApiError):
         async with attempts.attempt(f"{number}@example.com", Origin(address)):

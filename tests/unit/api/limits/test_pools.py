@@ -290,7 +290,7 @@ def _known_passwords(work: Work, monkeypatch: pytest.MonkeyPatch) -> Call:
 
 
 def _explanations(work: Work, monkeypatch: pytest.MonkeyPatch) -> Call:
-    """The name is the text of the only condition, and the recognition has the account."""
+    """The work runs while the alert's rule is built. The recognition is of the caller."""
 
     def rule_of(name: str) -> object:
         work.do(name)
@@ -431,7 +431,7 @@ async def test_a_greedy_caller_keeps_no_other_waiting(
         count = len(work.begun)
         work.end(work.begun[ended])
         await _begun_more_than(work, count)
-    # At most one turn of the greedy caller, which waited first, comes before.
+    # At most one more turn of the greedy caller, which waited first, comes before this one.
     assert work.begun.index("other") <= full + 1
     work.end(*greedy, "other")
     await asyncio.gather(*calls)
@@ -458,7 +458,7 @@ async def test_known_devices_wait_for_no_stranger(monkeypatch: pytest.MonkeyPatc
 
 
 async def _done(call: Call, name: str) -> None:
-    # Without capacity, calls are rejected. The test also has no resources to be found.
+    # Calls are rejected if there is no capacity, and fail because no resources exist.
     with suppress(ApiError, PlatestreamError):
         await call(name)
 
@@ -471,7 +471,7 @@ async def _begun_more_than(work: Work, count: int) -> None:
 
 
 async def _settled(work: Work) -> None:
-    """Return when no more work begins, after some passes of the event loop and the threads."""
+    """Wait until no work has begun for about a fifth of a second."""
     quiet = 0
     while quiet < 10:
         before = len(work.begun)

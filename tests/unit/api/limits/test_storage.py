@@ -1,4 +1,4 @@
-"""Windows in memory: what they count, how long, and when counts are dropped."""
+"""Windows in memory: what is counted and for how long, and when counts are dropped."""
 
 import asyncio
 

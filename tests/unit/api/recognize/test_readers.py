@@ -116,7 +116,7 @@ async def test_who_fills_the_queue_makes_room_for_others() -> None:
     for last in calls[3:]:
         with pytest.raises(RecognizerBusyError, match="full"):
             await last
-    # Both callers have equally many calls, so no call is dropped.
+    # Both callers have the same number of calls, so no call is dropped.
     with pytest.raises(RecognizerBusyError, match="full"):
         await bench.reader.read_image(b"c", OTHER)
 

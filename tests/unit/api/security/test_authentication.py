@@ -43,7 +43,7 @@ class _Gate:
         self.authenticator = Authenticator(database, failures, clock=lambda: self.now)
 
     async def say(self, key: str | None = None, address: str = HERE) -> str:
-        """Return the result for a key; without a key, for an invalid one."""
+        """Return the outcome for a key. Without ``key``, a new random key is sent."""
         try:
             await self.authenticator.authenticate(f"Bearer {key or _made_up()}", address)
         except ApiError as error:
@@ -105,7 +105,7 @@ async def test_a_key_that_was_good_is_not_held_up_by_the_failures_of_others() ->
     assert await gate.say(key) == "welcome"
     gate.keys.record = None
     assert [await gate.say() for _ in range(9)][-1] == "rate_limited"
-    # The key was looked up again, and not only cached.
+    # The key is accepted by another lookup, and not only from the cache.
     gate.keys.record = _record()
     gate.now += 1
     assert await gate.say(key) == "welcome"

@@ -102,8 +102,8 @@ _NAMES_ANOTHER = {
     *("demonstrate", "test_camera", "find_invitation", "accept_invitation"),
     *("begin_oidc", "finish_oidc", "rotate_notification_secret"),
 }
-"""Calls that can return 404 without an ID in their path: disabled, named in the body, or not
-created yet.
+"""Calls that can return 404 without an ID in their path: the feature is disabled, or the resource
+is named in the body or has not been created.
 """
 
 

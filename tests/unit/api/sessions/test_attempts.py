@@ -12,7 +12,7 @@ HERE, ELSEWHERE = Origin(ADDRESS), Origin("198.51.100.7")
 
 
 async def _fail(attempts: LoginAttempts, origin: Origin = HERE) -> bool:
-    """Return whether a wrong password was compared."""
+    """Try a wrong password, and return whether it was compared."""
     looked_at = False
     with pytest.raises(ApiError):
         async with attempts.attempt(EMAIL, origin):

@@ -128,7 +128,7 @@ def test_a_topic_that_was_made_again_is_reported_though_its_offsets_are_the_same
 
 
 class _Consumer:
-    """A consumer that accepts a start offset."""
+    """A consumer that can only be set to the beginning of all its partitions."""
 
     def seek_to_beginning(self, *partitions: object) -> None:
         assert not partitions

@@ -1,4 +1,4 @@
-"""Conditions under which topics are not created again, without a broker."""
+"""When topics are not created again. The tests use no broker."""
 
 from types import SimpleNamespace
 

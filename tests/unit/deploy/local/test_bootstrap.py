@@ -143,7 +143,7 @@ def test_jars_that_are_there_are_checked_at_each_start(
 
 
 def _list_jars(server: str, *names: str) -> Path:
-    """List jars whose content is their name, and return a folder with these jars."""
+    """Write jars that contain their names, and a list of the jars. Return the jars' folder."""
     folder = bootstrap.CLONE / "jars"
     folder.mkdir()
     for name in names:

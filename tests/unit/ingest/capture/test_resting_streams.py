@@ -97,7 +97,7 @@ def test_without_a_key_frame_for_a_minute_the_stream_is_opened_in_time() -> None
 
     watch = watch_stream(video(80), alter=lie)
 
-    # No motion until a key frame is overdue. Frames buffered until then are late, but not lost.
+    # No motion is detected until a key frame is overdue. Buffered frames are late, but not lost.
     assert watch.glimpses
     assert frames_between(20, 80) <= set(watch.whole) | set(watch.glimpses)
 

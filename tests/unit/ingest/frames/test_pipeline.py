@@ -83,7 +83,7 @@ class World:
         )
 
     def seen(self, *, is_still: bool, holds_back: bool = False, still: int = 0) -> StatusReport:
-        """Return a report that frames arrive, with the last frame now."""
+        """Return a report that frames are arriving, and that the last frame arrived now."""
         return StatusReport(
             number=1,
             settled=Moment(arrival_seconds=self.instant.seconds, age_ms=0),

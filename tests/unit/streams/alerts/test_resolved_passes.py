@@ -157,7 +157,7 @@ class _Stage:
         return [(phase, each.recognition.plate) for phases in own for phase, each in phases.items()]
 
     def names_only_what_was_published(self) -> bool:
-        """Return whether each trigger that is not withdrawn names a recognition."""
+        """Return whether each final or resolved trigger names a published recognition."""
         published = {each.id: each for each in self._published()}
         return all(
             published.get(each.recognition.id) == each.recognition

@@ -40,7 +40,7 @@ async def test_one_batch_decides_the_same_as_many(world: World) -> None:
     assert [each.recognition for each in world.triggers] == [
         batch[at].candidate.recognition for at in (0, 2, 3)
     ]
-    # There is one cooldown and one write, before any trigger is published.
+    # The cooldowns of the batch are written once, before any trigger is published.
     assert world.done == ["table", "alert", "alert", "alert"]
     assert (world.outcomes("triggered"), world.outcomes("suppressed")) == (3, 1)
 

@@ -105,7 +105,7 @@ async def test_the_state_follows_the_camera() -> None:
         (CameraState.OFFLINE, 14_000, b"online", 1),
         (CameraState.OFFLINE, 15_000, b"offline", 2),
         (CameraState.ONLINE, 0, b"online", 3),
-        # If its account disables a camera, no event is sent.
+        # No event is sent if the account disables the camera.
         (CameraState.DISABLED, 0, b"offline", 3),
     ):
         await _apply(registry, _status(state, silent_ms=silent_ms))
@@ -217,7 +217,7 @@ async def test_the_first_event_of_a_new_camera_waits_for_a_broker_that_is_unavai
     broker = Broker()
     registry = _registry(Table(), broker)
     broker.is_unavailable = True
-    # The stage stops at another camera's configuration, so this camera's has not been read yet.
+    # The stage waits at another camera's configuration and has not read this camera's yet.
     other = msgspec.structs.replace(CAMERA, camera_id=CAMERAS[1])
     for _ in range(2):
         for attempt in (
@@ -251,7 +251,7 @@ async def test_a_new_camera_is_known_only_after_the_one_that_held_it_up(begins: 
             await registry.configure(other, 0)
     broker.is_unavailable = False
     await registry.configure(other, 0)
-    # This camera's configuration is next, and its status must not be dropped before.
+    # This camera's configuration is next. Until then, the camera's status must not be dropped.
     with pytest.raises(TransientError):
         await waiting
     await registry.configure(CAMERA, 0)
@@ -266,7 +266,7 @@ async def test_a_status_of_a_camera_that_is_gone_does_not_wait_for_ever() -> Non
     broker.is_unavailable = True
     with pytest.raises(TransientError):
         await registry.configure(other, 0)
-    # The partition moved to another worker, and is then assigned again.
+    # The partition moved to another worker, and is then assigned to this worker again.
     registry.reset()
     await _apply(registry, _status(CameraState.ONLINE))
     with pytest.raises(TransientError):

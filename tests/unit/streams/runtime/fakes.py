@@ -105,7 +105,7 @@ class FakeBatch:
 
 
 class FakeTopic:
-    """A topic of eight partitions with its app and its producer. ``faults`` are by partition."""
+    """A topic of eight partitions with its app and its producer. ``faults`` has the errors."""
 
     def __init__(self, batch_bytes: int = 4096) -> None:
         self.sent: list[tuple[int, bytes, bytes | None]] = []
@@ -122,7 +122,7 @@ class FakeTopic:
         return "things"
 
     async def batch_producer(self) -> "FakeTopic":
-        """Return itself as the producer."""
+        """Return this fake, which is its own producer."""
         return self
 
     async def partitions_for(self, topic: str) -> set[int]:

@@ -136,7 +136,7 @@ ACTIONS = st.lists(
 
 
 def require_order(open_gaps: Backlog) -> None:
-    """Check that each gap ends before the next gap begins, also by time."""
+    """Check that each gap ends before the next gap begins, both by offset and by time."""
     gaps = [each.gap for each in open_gaps.all()]
     for one, two in pairwise(gaps):
         assert one.end <= two.begin

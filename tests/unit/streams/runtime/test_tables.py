@@ -10,7 +10,7 @@ from streams.runtime.tables import DurableTable
 
 
 class Topic:
-    """A topic that returns a future for each message."""
+    """A topic that returns the same future for every message."""
 
     def __init__(self) -> None:
         self.sent: list[tuple[bytes, bytes | None, int]] = []

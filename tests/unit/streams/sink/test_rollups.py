@@ -11,7 +11,7 @@ from streams.sink.rollups import RollupUpdater
 
 
 class _Keeper(RollupUpdater):
-    """Counts its sweeps. The first ``failures`` sweeps fail; after ``sweeps`` it stops."""
+    """Counts its sweeps, and sets ``over`` after ``sweeps``. The first ``failures`` sweeps fail."""
 
     def __init__(self, sweeps: int, failures: int = 0) -> None:
         super().__init__(cast(ClickHouseClient, object()), every_seconds=0.001)

@@ -1,4 +1,4 @@
-"""The labels of a photo, which the teacher's detections give."""
+"""The labels of a photo, derived from the teacher model's detections."""
 
 import argparse
 import json

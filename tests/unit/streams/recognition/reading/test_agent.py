@@ -85,7 +85,7 @@ class Published:
 
 
 def keep_room() -> None:
-    """Block the processing of all other frames meanwhile."""
+    """Do not release the frame's capacity, so that no other frame is processed meanwhile."""
 
 
 def stage(

@@ -13,7 +13,7 @@ CAMERA = UUID(int=7)
 
 
 def state(*xs: float) -> TrackerState:
-    """Return a plate that was read in frames up to ``START_MS``, at five frames per second."""
+    """Return the state after a plate was read at ``xs``, five times a second up to START_MS."""
     first_ms = -200 * (len(xs) - 1)
     frames = [frame(n, first_ms + 200 * n, [reading("AB123CD", x=x)]) for n, x in enumerate(xs)]
     return play(frames)[0]

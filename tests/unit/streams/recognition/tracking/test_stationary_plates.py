@@ -1,4 +1,4 @@
-"""Stationary plates are suppressed while parked or hidden, and no longer."""
+"""A parked car's plate is suppressed while the car is there, even if hidden, and no longer."""
 
 from collections.abc import Callable, Iterator
 from itertools import count

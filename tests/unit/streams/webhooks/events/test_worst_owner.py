@@ -1,4 +1,4 @@
-"""Size on the topics of one recognition of the most expensive account that the limits allow."""
+"""Bytes in Kafka for one recognition, if the account reaches all limits."""
 
 import random
 import string
@@ -53,7 +53,7 @@ def worst_alert(chance: random.Random, number: int) -> AlertConfig:
 
 
 def bytes_on_topic(records: Iterable[tuple[str, Record]]) -> int:
-    """Return the size of records on their topic, compressed like Kafka's, by key and partition."""
+    """Return the size of records on their topic, compressed by partition as Kafka does."""
     batches: defaultdict[int, list[bytes]] = defaultdict(list)
     for key, record in records:
         batches[zlib.crc32(key.encode()) % PARTITIONS].append(key.encode() + encode(record))
