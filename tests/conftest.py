@@ -69,7 +69,7 @@ def pytest_collection_finish() -> None:
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Schedule:
-    """Distribute the tests to the processes."""
+    """Return the scheduler that distributes the tests to the processes."""
     return Schedule(config, log)
 
 

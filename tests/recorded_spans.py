@@ -80,7 +80,7 @@ class RecordingTracer(SpanProcessor):
 
 @contextmanager
 def recorded_spans(sample_ratio: float = 1.0) -> Iterator[RecordingTracer]:
-    """Enable tracing for a block, and record the spans."""
+    """Enable tracing for a block, and yield the tracer that records the spans."""
     recorder, provider = RecordingTracer(), TracerProvider(shutdown_on_exit=False)
     provider.add_span_processor(recorder)
     use_tracer(provider.get_tracer("platestream"), sample_ratio)

@@ -51,7 +51,7 @@ class RoadClip:
 
 
 def cut_clip(path: Path, *spans: tuple[float, float]) -> RoadClip:
-    """Write sections of the demo clip one after another, without re-encoding."""
+    """Write sections of the demo clip to ``path`` without re-encoding, and return the clip."""
     passes: list[TruePass] = []
     offset = 0
     with av.open(str(path), "w") as target, av.open(str(DEMO_CLIP)) as source:

@@ -55,7 +55,7 @@ def test_every_process_is_there(running_stack: RunningStack) -> None:
 
 
 def _environments() -> dict[int, str]:
-    """Return the environment with which each process of the machine started."""
+    """Return the initial environment of each process on this machine, by process ID."""
     found: dict[int, str] = {}
     for file in Path("/proc").glob("[0-9]*/environ"):
         # The process has ended meanwhile, or belongs to another user.

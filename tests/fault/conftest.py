@@ -19,7 +19,7 @@ from tests.services.stack import RunningStack
 
 ROUNDS = int(os.environ.get("ROUNDS") or 0)
 
-# A short round ends soon after its last fault, so passes that have begun are sent to their end.
+# A short round uses a shorter scene, because each show is completed after the last fault.
 _PASSES = 8 if ROUNDS else 4
 
 Say = Callable[[str], None]

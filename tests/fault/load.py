@@ -41,8 +41,8 @@ class Cameras:
         self.shows: list[Show] = []
 
     def show(self, frames_per_second: float | None, hurry: threading.Event | None = None) -> Show:
-        """Send the scene once from a new camera and wait until Kafka has all frames. Without
-        ``frames_per_second``, or once ``hurry`` is set, frames are sent without a pause.
+        """Show the scene once to a new camera, and return the show once Kafka has all frames.
+        Without ``frames_per_second``, or once ``hurry`` is set, frames are sent without a pause.
 
         Capture times follow the scene and are never in the future, even at a slow pace.
         """

@@ -78,12 +78,12 @@ class Recoveries:
         self._done: dict[Step, int] = {}
 
     def harm(self, fault: Fault) -> Recovery:
-        """Inject a fault and wait until everything has recovered, or the time limit is reached."""
+        """Inject a fault, wait as :meth:`wait` does, and return the recovery."""
         is_there = self._saboteur.cause(fault)
         return self.wait(str(fault), is_there)
 
     def wait(self, after: str, is_there: Callable[[], bool]) -> Recovery:
-        """Wait until ``is_there`` and all other checks succeed, or the time limit is reached."""
+        """Return once ``is_there`` and all other checks succeed, or the time limit is reached."""
         recovery = Recovery(after)
         started = time.monotonic()
         for name, check in self._steps(is_there, recovery):

@@ -85,8 +85,8 @@ class Scenery:
 
     @contextmanager
     def under_load(self, *, share: float, plates_per_second: float) -> Iterator[None]:
-        """Send frames, recognitions and image calls while the block runs, and check that all
-        arrive.
+        """Send frames, recognitions and image calls while the block runs. Afterwards, check that
+        each image call has cost one credit.
 
         ``share`` is the cameras' frame rate as a fraction of the capacity of the machine.
         """
@@ -137,7 +137,7 @@ class Scenery:
             return False
 
     def verdict(self) -> Verdict:
-        """Compare the input so far with the output so far."""
+        """Return the faults that a comparison of the input with the output finds."""
         clickhouse = self.stack.settings(ClickHouseSettings)
         return judge(
             Evidence(

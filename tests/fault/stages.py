@@ -80,7 +80,7 @@ _R = TypeVar("_R", bound=Record)
 
 
 class Stages:
-    """Asks Kafka. Each call opens a new connection, because Kafka is killed in between.
+    """Reads from Kafka. Each call opens a new connection, because tests kill Kafka in between.
 
     While Kafka is unavailable, every call raises kafka.errors.KafkaError or
     common.errors.TransientError.
@@ -132,7 +132,7 @@ class Stages:
         return [letter for topic in _DEAD_LETTERS for letter in self._all(topic, DeadLetter)]
 
     def _committed(self, admin: KafkaAdminClient, stage: str) -> Counter[str]:
-        """Return the committed offsets of a stage's group, by topic."""
+        """Return the sum of the offsets that a stage's group has committed, for each topic."""
         group = group_name(self._settings, stage)
         done: Counter[str] = Counter()
         for tp, meta in admin.list_group_offsets(group)[group].items():

@@ -106,7 +106,9 @@ def _cause_all(scenery: Scenery, faults: list[Fault], chance: random.Random) -> 
 
 
 def _cause_at_once(saboteur: Saboteur, chance: random.Random) -> Callable[[], bool]:
-    """Cut the second workers off. Meanwhile, kill one of the first workers and freeze another."""
+    """Cut the second workers off, kill a first worker, and freeze another one. Return a function
+    that checks whether the killed worker runs again.
+    """
     killed, frozen = chance.sample(_STAGES, 2)
     with saboteur.cut_off():
         is_there = saboteur.cause(Fault(FaultKind.KILL, killed))

@@ -55,7 +55,7 @@ class Asked:
 
     @property
     def fault(self) -> str | None:
-        """What is wrong: a slow response, or a failure that names no unavailable dependency."""
+        """A slow response, or an error that names no unavailable dependency; None if correct."""
         if self.answer.seconds > _LONGEST_ANSWER_SECONDS:
             return f"{self.what}: {self.answer.seconds:.1f} s"
         if 200 <= self.answer.status < 300:
@@ -133,7 +133,7 @@ def _without(scenery: Scenery, stopped: str) -> Iterator[None]:
 
 
 def _ask_meanwhile(scenery: Scenery, stopped: tuple[str, ...]) -> Iterator[Asked]:
-    """Search, read and change the configuration, and call /readyz, until the outage is over."""
+    """Yield the responses to searches, reads, changes and /readyz until the outage is over."""
     api, webhook_id = scenery.api, scenery.webhook_id
     began = time.monotonic()
     seconds = OUTAGE_SECONDS or _SHORT_SECONDS

@@ -72,7 +72,7 @@ class Fleet:
 
 @contextmanager
 def running_fleet(folder: Path, receivers: Receivers) -> Iterator[Fleet]:
-    """Run a fleet for the length of the block.
+    """Yield a fleet that runs until the end of the block.
 
     Raises:
         NetworkRefusedError: the user is not allowed to create a network.

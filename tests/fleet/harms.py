@@ -54,7 +54,7 @@ class Saboteurs:
         self._hands = Saboteur(fleet.stack)
 
     def cause(self, harm: Harm) -> Done:
-        """Inject the fault for its duration."""
+        """Inject the fault for its duration. Return its description and the recovery check."""
         return {
             Harm.ROLL: self._roll,
             Harm.KILL: self._kill,

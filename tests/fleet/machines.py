@@ -106,7 +106,7 @@ class Network:
 
 @contextmanager
 def laid_network(folder: Path, ahead_seconds: Sequence[float]) -> Iterator[Network]:
-    """Create a network for the duration of the block, with one machine for each clock.
+    """Yield a network that exists until the end of the block, with one machine for each clock.
 
     Raises:
         NetworkRefusedError: the user is not allowed to create a network.

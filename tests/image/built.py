@@ -49,7 +49,7 @@ class BuiltImage:
 
 @contextmanager
 def built_image() -> Iterator[BuiltImage]:
-    """Build and mount the image. The image is retained, and unchanged layers are not rebuilt."""
+    """Yield the mounted image. It is retained, and unchanged layers are not built again."""
     if BASE not in _run("buildah", "images", "--format", "{{.Name}}"):
         _run("deploy/image/base.sh", BASE)
     build = ["--layers", "--format=docker"]

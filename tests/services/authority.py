@@ -26,7 +26,7 @@ class Authority:
 
     @classmethod
     def make(cls, folder: Path) -> Self:
-        """Create the authority and the server certificate, with their files in ``folder``."""
+        """Return a new authority and its server certificate, with their files in ``folder``."""
         ca_key, server_key = (ec.generate_private_key(ec.SECP256R1()) for _ in range(2))
         ca = _signed(ca_key, "An authority", "An authority", ca_key, _of_authority(ca_key))
         leaf = _signed(server_key, "server", "An authority", ca_key, _of_server(ca_key))

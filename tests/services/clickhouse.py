@@ -40,7 +40,7 @@ class ClickHouseAddress:
         return f"http://{self.host}:{self.port}"
 
     def settings(self) -> ClickHouseSettings:
-        """The settings of a process that uses this server."""
+        """Return the settings of a process that uses this server."""
         return ClickHouseSettings(
             clickhouse_url=self.url,
             clickhouse_user=self.user,
@@ -50,7 +50,7 @@ class ClickHouseAddress:
         )
 
     def client(self) -> Client:
-        """Open a blocking client, and close the client after the block."""
+        """Return a new blocking client, which the caller closes."""
         return clickhouse_connect.get_client(
             host=self.host,
             port=self.port,
@@ -90,7 +90,7 @@ class ClickHouseService(ServerProcess):
 
 
 def start_clickhouse(directory: Path, **constants: str) -> ClickHouseService:
-    """Start an embedded server with its data in ``directory``. The caller stops or kills it."""
+    """Return a started server with its data in ``directory``. The caller stops or kills it."""
     service = ClickHouseService(directory, **constants)
     service.start()
     return service

@@ -50,7 +50,7 @@ class Clip:
 
 
 def read_clip(file: str) -> Clip:
-    """Read a file into memory. The last frame gets the average duration of the other frames."""
+    """Return a file's clip. The last frame gets the average duration of the other frames."""
     units = tuple(read_units(file))
     if not units:
         raise SystemExit(f"no H.264 in {file}")
@@ -59,7 +59,7 @@ def read_clip(file: str) -> Clip:
 
 
 def read_units(file: str) -> Iterator[AccessUnit]:
-    """Split the H.264 of a file into access units."""
+    """Yield the access units of a file's H.264."""
     pipeline = Gst.parse_launch(READER)
     pipeline.get_by_name("file").set_property("location", file)
     sink = pipeline.get_by_name("sink")

@@ -124,9 +124,7 @@ class RunningStack:
 
     @property
     def environment(self) -> dict[str, str]:
-        """The environment of the stack, including addresses and secrets. Each process gets a part
-        of it.
-        """
+        """The stack's environment, with addresses and secrets. Each process gets a part of it."""
         return dict(self._stack.plan.environment)
 
     @property
@@ -251,7 +249,7 @@ def _over(cable: Cable, worker: Program, plan: StackPlan) -> Program:
 
 @contextmanager
 def whole_stack() -> Iterator[RunningStack]:
-    """Run a whole stack whose webhooks can be sent to receivers on this machine."""
+    """Yield a whole stack whose webhooks can be sent to receivers on this machine."""
     with (
         TemporaryDirectory(prefix="platestream-stack-", ignore_cleanup_errors=True) as folder,
         RunningStack(Path(folder), {"WEBHOOK_ALLOWED_NETWORKS": "127.0.0.0/8"}) as stack,

@@ -49,7 +49,7 @@ def _declared(*extras: str) -> set[str]:
 
 
 def _canonical(name: str) -> str:
-    """**Source:** Python packaging user guide, "Names and normalization"."""
+    """Return a normalised name. **Source:** PyPA guide, "Names and normalization"."""
     return re.sub(r"[-_.]+", "-", name).lower()
 
 

@@ -43,7 +43,7 @@ class Workplace:
 
     @contextmanager
     def started(self, target: str, **variables: str) -> Iterator[subprocess.Popen[bytes]]:
-        """Run a target, and kill the remaining processes at the end of the block."""
+        """Yield the process of a target, and kill all its processes at the end of the block."""
         given = [f"{k}={v}" for k, v in (self._variables | variables).items()]
         environment = {k: v for k, v in os.environ.items() if not k.startswith("MAKE")}
         with (

@@ -92,7 +92,7 @@ class ConsoleStack:
         return asyncio.run_coroutine_threadsafe(work, self.loop).result(timeout=30)
 
     def new_account(self, *, credits: int = 50, email: str | None = None) -> Account:
-        """Create an account with an API key that has all scopes."""
+        """Return a new account with an API key that has all scopes."""
 
         def work(session: Session) -> Account:
             owner = create_owner(

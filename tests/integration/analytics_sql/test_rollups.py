@@ -99,7 +99,7 @@ class Model:
     outcomes: dict[UUID, OutcomeRow] = field(default_factory=dict)
 
     def traffic(self, span: OwnerSpan) -> Traffic:
-        """Count all rows in a time range."""
+        """Return the traffic of a time range, counted from all rows."""
         rows = [row for row in self.rows.values() if span.from_ms <= row.captured_ms < span.to_ms]
         told = [one for one in self.outcomes.values() if span.from_ms <= one.at_ms < span.to_ms]
         quarters = Counter(row.captured_ms // QUARTER_MS * QUARTER_MS for row in rows)

@@ -256,7 +256,7 @@ class Application:
     recent: RecentRecognitions
 
     async def new_owner(self, *, credits: int = 0, scopes: frozenset[Scope] = ALL_SCOPES) -> Caller:
-        """Create an account with an API key."""
+        """Return a new account with an API key."""
 
         def work(session: Session) -> Caller:
             owner = create_owner(

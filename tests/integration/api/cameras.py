@@ -41,7 +41,7 @@ def insert_owner(engine: Engine) -> UUID:
 
 
 def add_camera(engine: Engine, owner_id: UUID, name: str = "gate") -> UUID:
-    """Insert a camera that a worker has claimed."""
+    """Insert a camera that counts as claimed by a worker, and return its ID."""
 
     def work(session: Session) -> UUID:
         row = repository.insert_camera(session, owner_id, values(name))

@@ -120,7 +120,7 @@ async def database(api_database: DatabaseSettings) -> AsyncIterator[Database]:
 
 @pytest.fixture
 def stored() -> StandInStore:
-    """The content of ClickHouse about deliveries."""
+    """The fake ClickHouse, whose content a test can set."""
     return StandInStore()
 
 

@@ -20,7 +20,7 @@ def running_relay(
     poll_seconds: float = 0.5,
     registry: CollectorRegistry | None = None,
 ) -> Iterator[Relay]:
-    """Run a relay until the block ends."""
+    """Yield a relay that runs until the block ends."""
     relay = Relay(
         plain_database_url(database),
         lambda: KafkaPublisher(kafka),

@@ -20,7 +20,7 @@ async def served(
     port: int = 0,
     listener: socket.socket | None = None,
 ) -> AsyncIterator[str]:
-    """Serve the application on a loopback port (0: a free port) or a listening socket."""
+    """Serve on a loopback port (0: a free port) or a listening socket, and yield the URL."""
     config = uvicorn.Config(
         application.app,
         host="127.0.0.1",

@@ -140,7 +140,7 @@ async def _listed(place: Place) -> tuple[dict[UUID, tuple[int, str | None]], str
 
 
 async def _counted(place: Place) -> tuple[dict[UUID, tuple[int, str | None]], str | None]:
-    """Return the list of alerts once ClickHouse was fast enough for the counts to be included."""
+    """Return the counts of all alerts and their time, once ClickHouse has counted fast enough."""
 
     async def known() -> bool:
         return (await _listed(place))[1] is not None

@@ -75,7 +75,7 @@ class ApiProcess:
 
     @asynccontextmanager
     async def running(self, caller: Caller) -> AsyncIterator[httpx.AsyncClient]:
-        """Start the process, wait until it can read images, and kill the process at the end."""
+        """Start the process, yield a client once images can be read, and kill the process."""
         self.process.start()
         headers = {"Authorization": f"Bearer {caller.key}"}
         try:

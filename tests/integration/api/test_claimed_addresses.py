@@ -64,7 +64,7 @@ async def _claim(application: Application, owner: Caller, email: str, password: 
 async def _log_in(
     application: Application, email: str, password: str, address: str = "127.0.0.1"
 ) -> httpx.Response:
-    """Log in on a new device. ``address`` is the client address that a trusted proxy reports."""
+    """Return the response to a login on a new device. A trusted proxy reports ``address``."""
     login, told = {"email": email, "password": password}, {"X-Forwarded-For": address}
     async with browser_of(application) as browser:
         return await browser.post("/api/session", json=login, headers=told)

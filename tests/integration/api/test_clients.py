@@ -67,7 +67,7 @@ class CuttingTransport(httpx.AsyncHTTPTransport):
         self.last_ids: list[str | None] = []
 
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
-        """Send the request, and cut the first response."""
+        """Return the response to the request. The first response with an event is cut."""
         answer = await super().handle_async_request(request)
         if not self.last_ids:
             assert isinstance(answer.stream, httpx.AsyncByteStream)

@@ -174,7 +174,7 @@ def attempt(record: Recognition) -> DeliveryAttempt:
 
 
 async def run(*arguments: str, given: str = "") -> Any:
-    """Run a command as in a process, in a thread without an event loop."""
+    """Return the result of a command, which runs in a thread without an event loop."""
     return await asyncio.to_thread(lambda: CliRunner().invoke(commands, arguments, given))
 
 
@@ -387,7 +387,7 @@ async def test_what_cannot_be_erased_is_refused(
 
 
 async def furnish(world: World) -> dict[str, UUID]:
-    """Give the account a camera, an alert, a webhook, a session, an outcome and a snapshot."""
+    """Create a camera, a snapshot, an outcome, an alert and a webhook, and return the IDs."""
     owner_id = world.owner.owner_id
 
     def insert(session: Session) -> UUID:

@@ -464,7 +464,7 @@ def _filled(path: str, identifier: str | None = None) -> str:
 
 
 async def _one_of_each(application: Application, owner: Caller) -> list[str]:
-    """Return the IDs of a camera, an alert, a webhook and a key of the account."""
+    """Create a camera, an alert and a webhook. Return their IDs and the ID of the API key."""
 
     def work(session: Session) -> str:
         row = insert_camera(session, owner.owner_id, camera_values())

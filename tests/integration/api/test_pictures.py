@@ -54,7 +54,7 @@ class Rows(StandInStore):
         return row if row is not None and row.user_id == owner_id else None
 
     def add(self, owner_id: UUID, captured_ms: int | None = None, **keys: str | None) -> UUID:
-        """Add a recognition with both images, unless ``keys`` sets other image keys."""
+        """Add a recognition, and return its ID. Without ``keys``, it has both image keys."""
         at_ms = captured_ms or int(datetime.now(UTC).timestamp() * 1000)
         identifier = recognition_id(at_ms, UUID(int=1), str(len(self.rows)))
         images: dict[str, str | None] = {

@@ -100,7 +100,7 @@ def _spoil_what_waits(engine: Engine, camera_id: UUID, size: int) -> None:
 
 
 def _waiting(engine: Engine) -> list[str]:
-    """Return the reason of each row that remains in the outbox."""
+    """Return the error of each row that remains in the outbox, in order."""
     with engine.connect() as connection:
         return [str(why) for (why,) in connection.execute(text(_ERRORS))]
 

@@ -101,7 +101,7 @@ class Account:
     callers: Mapping[str, tuple[httpx.AsyncClient, frozenset[Scope]]]
 
     def hidden_from(self, scopes: frozenset[Scope]) -> dict[str, str]:
-        """Return the secrets that a caller must not see."""
+        """Return the secrets that a caller with these scopes must not see."""
         seen = Scope.WEBHOOKS_READ in scopes
         return {**self.secrets, **NEVER_READ, **({} if seen else READ_WITH_WEBHOOKS)}
 
@@ -157,7 +157,7 @@ async def _key(application: Application, owner: Caller, scope: Scope) -> str:
 
 
 async def _sealed(application: Application) -> dict[str, str]:
-    """Return all columns of hashes (in hexadecimal) and encrypted texts."""
+    """Return the values of all columns with hashes (in hexadecimal) or encrypted texts."""
 
     def work(session: Session) -> dict[str, str]:
         found: dict[str, str] = {}

@@ -13,7 +13,7 @@ WIDTH_PX, HEIGHT_PX = 640, 360
 
 
 def write_clip(path: Path, *, seconds: float, moving: bool) -> Path:
-    """Write an H.264 file in which a bright block moves, or nothing moves."""
+    """Return the path of a new H.264 file in which a bright block moves, or nothing moves."""
     with av.open(str(path), "w") as container:
         stream = container.add_stream("libx264", rate=FPS)
         stream.width, stream.height, stream.pix_fmt = WIDTH_PX, HEIGHT_PX, "yuv420p"

@@ -93,7 +93,7 @@ def test_h264_of_an_odd_size_is_read_and_what_follows(odd: Size) -> None:
 
 
 def _plates_of_passes(frames: list[tuple[FrameMeta, bytes]]) -> list[str]:
-    """Read and track frames as the recognition stage does, then wait for the tracks to end."""
+    """Return the plates of the passes that the recognition stage finds in the frames."""
     recognizer, rules = Recognizer(RecognizerSettings.model_validate({})), TrackingRules()
     state, plates = TrackerState(), []
     last = msgspec.structs.replace(

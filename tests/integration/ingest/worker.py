@@ -121,7 +121,7 @@ class CameraConfigs:
         return config
 
     def add_on_all_partitions(self, url: str, count: int) -> list[UUID]:
-        """Add cameras whose IDs are spread over all partitions, so that every worker has some."""
+        """Add cameras on all partitions, so that every worker has some, and return their IDs."""
         partitions = sorted(self._producer.partitions_for(self._topic))
         lying = [camera_id_on(partitions[n % len(partitions)], partitions) for n in range(count)]
         return [self.add(url, camera_id=camera_id).camera_id for camera_id in lying]

@@ -50,7 +50,7 @@ def stage(module: str, name: str, log: Path, environment: Mapping[str, str]) -> 
 
 @contextmanager
 def running(process: ChildProcess) -> Iterator[ChildProcess]:
-    """Start the process, and kill it at the end of the block."""
+    """Start and yield the process, and kill it at the end of the block."""
     process.start()
     try:
         yield process

@@ -159,7 +159,7 @@ async def test_the_apis_feeds_report_a_denied_login_once(
             settings, CAMERA_STATUS, CameraStatus, lambda _: None, client="test"
         )
         feed.start()
-        # The stage retries once per second.
+        # The feed retries once per second.
         await asyncio.sleep(4)
         await asyncio.to_thread(feed.stop)
     with pytest.raises(TransientError, match="is interrupted"):

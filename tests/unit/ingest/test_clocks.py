@@ -19,7 +19,7 @@ class Machine:
         self.clock = MonotonicWallClock(lambda: self.unix_seconds, lambda: self.monotonic_seconds)
 
     def passes(self, seconds: float, step_seconds: float = 0.0) -> Instant:
-        """Advance the clocks, and change the time of day by ``step_seconds``."""
+        """Advance the clocks, change the time of day by ``step_seconds``, and return the time."""
         self.unix_seconds += seconds + step_seconds
         self.monotonic_seconds += seconds
         return self.clock()

@@ -38,7 +38,7 @@ class Pipeline:
         return process
 
     def begin(self, **settings: str) -> ChildProcess:
-        """Start a worker of the stage."""
+        """Start a worker of the stage, and return without waiting for a connection."""
         given = {
             "mqtt_host": "127.0.0.1",
             "mqtt_port": str(port_of(self.broker)),

@@ -85,7 +85,7 @@ class Cameras:
         camera_id: UUID | None = None,
         is_in_time: bool = False,
     ) -> UUID:
-        """Send frames of a vehicle that crosses the view, without the tick that ends its track."""
+        """Send frames of a passing vehicle, but no tick. Return the ID of the camera."""
         camera_id = camera_id or uuid4()
         for number in range(frames):
             captured_ms = start_ms + FRAME_MS * number

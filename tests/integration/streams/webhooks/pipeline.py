@@ -41,7 +41,7 @@ class Pipeline:
         self._stages: list[ChildProcess] = []
 
     def start(self, **settings: str) -> ChildProcess:
-        """Start a worker of the stage that is allowed to send to this machine."""
+        """Start and return a worker of the stage that is allowed to send to this machine."""
         given = {
             "secret_key": _KEY,
             "s3_secret_key": "unused",

@@ -22,7 +22,7 @@ class Bench:
             await self._ends[name].wait()
 
     async def ask(self, *names: str) -> list[asyncio.Task[None]]:
-        """Request turns. The first letter of each name is the caller."""
+        """Request turns, and return the tasks. The first letter of each name is the caller."""
         tasks = [asyncio.create_task(self._take(name)) for name in names]
         await _settle()
         return tasks

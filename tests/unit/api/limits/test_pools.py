@@ -290,7 +290,7 @@ def _known_passwords(work: Work, monkeypatch: pytest.MonkeyPatch) -> Call:
 
 
 def _explanations(work: Work, monkeypatch: pytest.MonkeyPatch) -> Call:
-    """The work runs while the alert's rule is built. The recognition is of the caller."""
+    """Return a call that does its work while it builds an alert's rule for the caller."""
 
     def rule_of(name: str) -> object:
         work.do(name)

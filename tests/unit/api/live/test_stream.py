@@ -29,7 +29,7 @@ SEALER = ResumeTokens(SecretBox(Fernet.generate_key().decode()))
 
 
 class Reader:
-    """A stream, and the events that can end or delay its client."""
+    """A stream that a test can end, by a refusal or as at shutdown."""
 
     def __init__(self, kept: RecentRecognitions, *, beat_seconds: float = 60) -> None:
         self.refusal: Exception | None = None

@@ -38,7 +38,7 @@ def _request(chunks: Iterable[bytes], announced: str | None = None) -> Request:
 
 
 async def _read(request: Request, rule: BodyRule = IMAGE_RULE) -> bytes:
-    """Read the body as a route does after the checks."""
+    """Return the body, read as a route does after the checks."""
     declared_body_size(request, rule)
     return await read_image_body(limit_body(request, rule, lambda _: None))
 

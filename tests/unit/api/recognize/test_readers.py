@@ -15,7 +15,7 @@ WAIT_SECONDS = 60
 
 
 class Processes:
-    """Returns scripted readings once a test releases them."""
+    """Returns empty readings, for each image once a test releases it."""
 
     def __init__(self) -> None:
         self.begun: list[bytes] = []

@@ -40,7 +40,7 @@ def _is_open(schedule: AlertSchedule, timezone: str, at: datetime) -> bool:
 
 
 def _changes(timezone: str) -> Iterator[datetime]:
-    """Return the hours of a year in which a zone changes its offset."""
+    """Yield the hours of a year in which a zone changes its offset."""
     zone = ZoneInfo(timezone)
     for fortnight in range(26):
         at = datetime(_YEAR, 1, 1, tzinfo=UTC) + timedelta(days=14 * fortnight)

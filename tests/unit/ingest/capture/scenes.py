@@ -59,7 +59,7 @@ def nothing(seconds: float, image: NDArray[np.uint8]) -> None:
 
 
 def passing(begin: float, end: float) -> Painter:
-    """A bright block that moves through the image."""
+    """Return a painter of a bright block that crosses the image from ``begin`` to ``end``."""
 
     def paint(seconds: float, image: NDArray[np.uint8]) -> None:
         if begin <= seconds < end:
@@ -120,7 +120,7 @@ def watch_stream(
     may_reduce: bool = True,
     alter: Callable[[int, Any], None] = lambda *_: None,
 ) -> Watch:
-    """Process a stream as a capture process does."""
+    """Process a stream as a capture process does, and return the results."""
     watch = Watch()
     container = cast("Any", Altered(av.open(BytesIO(encoded)), alter))
     looker = FrameSampler(1, SETTINGS, 5, watch.reports.append)

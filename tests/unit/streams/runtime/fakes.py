@@ -134,7 +134,7 @@ class FakeTopic:
     async def send_batch(
         self, batch: FakeBatch, topic: str, *, partition: int
     ) -> asyncio.Future[None]:
-        """Accept a batch; the first batch is accepted with a short delay."""
+        """Return the future of a batch. The first batch is accepted after a short delay."""
         for _ in range(0 if self.sent else 5):
             await asyncio.sleep(0)
         promise: asyncio.Future[None] = asyncio.get_running_loop().create_future()

@@ -37,7 +37,7 @@ def _topic(folder: Path, *, internal: bool = True) -> StageTopic:
 
 
 def _answer(monkeypatch: pytest.MonkeyPatch, answer: Replication | Exception | None) -> Declared:
-    """Replace Kafka's response with a fixed one."""
+    """Replace Kafka's response with ``answer``, and return the topics that Faust declares."""
 
     def asked(_settings: Any, name: str) -> Replication | None:
         assert name == "table"

@@ -16,7 +16,7 @@ _COMMITTED = OffsetFetchResponse_v3(0, [("frames", [(0, 5_000, "", 0)])], 0)
 
 
 class _Client:
-    """Responds as a broker does, once per request."""
+    """Returns the next of the given responses for each request."""
 
     def __init__(self, answers: list[Any]) -> None:
         self._answers = answers

@@ -132,7 +132,7 @@ class Bench:
         return [not self.are_attempts_unavailable] * len(attempts)
 
     async def offer(self, *deliveries: Delivery) -> list[Event]:
-        """Deliver messages to the dispatcher."""
+        """Deliver messages to the dispatcher, and return their events."""
         events = []
         for each in deliveries:
             self._offset += 1
