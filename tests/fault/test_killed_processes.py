@@ -69,7 +69,7 @@ _LOOP_SECONDS = 80
 _SILENCE_SECONDS = 45
 _DRAIN_SECONDS = 600
 _POLL_SECONDS = 1.0
-# Fraction of the frames that this machine can read without other work.
+# Frame rate, as a fraction of the rate that this machine can read without other work.
 _LOAD_SHARE = 0.4
 
 

@@ -18,7 +18,7 @@ defaults
     timeout server 1h
     timeout check 3s
 """
-# An API that fails two checks in a row is left out, and its pending requests go to the other API.
+# After two failed checks in a row, an API gets no requests, and pending ones go to the other API.
 _API = """
 frontend api
     mode http

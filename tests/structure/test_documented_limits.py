@@ -127,7 +127,7 @@ def test_no_line_is_written_twice() -> None:
 def _named_defaults() -> Iterator[tuple[str, str, float]]:
     for page in DOCS.rglob("*.md"):
         text = page.read_text(encoding="utf-8") if page.name != "settings.md" else ""
-        # Sizes in other units than the setting's unit cannot be compared here.
+        # Sizes in units other than the setting's unit cannot be compared here.
         for name, number in re.findall(r"`PLATESTREAM_(\w+)`,? \((\d[\d,.]*)[),;]", text):
             yield page.name, name.lower(), float(number.strip(",.").replace(",", ""))
 

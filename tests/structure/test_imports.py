@@ -20,7 +20,7 @@ MAY_IMPORT: dict[str, frozenset[str]] = {
     "deploy": frozenset(ROOMS) - {"tools"},
     "tools": frozenset(ROOMS),
 }
-# Packages of the `train` extra and of such libraries: large, slow to load, or under the AGPL.
+# Packages of the `train` extra and similar ones: large, slow to load, or under the AGPL.
 NEVER_WHILE_SERVING = frozenset(
     {
         "albumentations",

@@ -401,7 +401,7 @@ class TestPaging:
             after = page.next_after
             if after is None:
                 break
-            # Newer than every page, older than the next page, and a replay of listed rows.
+            # A row after every page, a row before the next page, and a replay of listed rows.
             newer = row(START_MS + 9 * DAY_MS + len(shown), "NEW")
             older = row(START_MS - len(shown), "OLD")
             replayed = [by_id[one.id] for one in page.rows if one.id in by_id]

@@ -282,7 +282,7 @@ async def test_strangers_keep_no_claim_out_where_it_logged_in(database: Database
     assert often == [200] * 12
     assert guesses == [401, 401, 429, 429]
     assert after == [200, 429]
-    # Logins from home have the same limit for the claim.
+    # For the claim, logins from home count against the same limit.
     assert (at_home, last.status_code) == ([429] * 4, 429)
 
 

@@ -337,7 +337,7 @@ async def test_no_event_stream_shows_a_secret(account: Account) -> None:
             for path in endless:
                 heard += await _hear(account, client, path, account.hidden_from(scopes), name)
 
-    # The administrator, the viewer, the operator and the key of recognitions:read received events.
+    # The administrator, the viewer, the operator and the key with recognitions:read got events.
     assert heard == 4 * len(endless)
 
 

@@ -134,7 +134,7 @@ def test_motion_detection_can_be_disabled(
 
     first = outbox.frames_of(camera.camera_id)[0]
     assert first.meta.width_px == 320
-    # Ticks before the first frame are from connecting. A busy worker may send two more.
+    # Ticks before the first frame are sent while connecting. A busy worker may send two more.
     everything = outbox.all_of(camera.camera_id)
     since = everything[everything.index(first) :]
     assert sum(frame.meta.kind is FrameKind.TICK for frame in since) <= 2

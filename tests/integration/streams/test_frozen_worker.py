@@ -42,7 +42,7 @@ def test_a_worker_that_was_frozen_sends_nothing_of_what_others_have_by_now(
             done.add(number)
         elif number in done and number != b"new":
             late.append(number)
-    # This is the number that the worker was sending when it was frozen.
+    # Only the number that the worker was sending when it was frozen may be late.
     assert len(late) <= 1, late
     assert {number for _, number, _ in lines} >= set(numbers)
     reader.close()

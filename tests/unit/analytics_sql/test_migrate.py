@@ -7,7 +7,7 @@ import pytest
 from analytics_sql.migrate import Migration, migrations, pending
 from common.errors import MisconfiguredError
 
-# Statements that can run twice, if two runners start together or a runner crashed half-way.
+# Statements that can run twice, because two runners may start together, or one may crash.
 _REPEATABLE = re.compile(
     r"(--[^\n]*\n\s*)*"
     r"(CREATE (TABLE|VIEW|MATERIALIZED VIEW|DATABASE) IF NOT EXISTS"

@@ -99,7 +99,7 @@ async def test_the_last_will_is_published_and_corrected(
 
 
 async def _until(condition: Callable[[], bool]) -> None:
-    # The connections belong to this event loop.
+    # The connections need this event loop, so a thread waits.
     await asyncio.to_thread(wait_until, "the broker published it", condition, 10)
 
 

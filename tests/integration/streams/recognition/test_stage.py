@@ -87,7 +87,7 @@ def test_a_pass_that_is_in_view_when_its_camera_goes_comes_out_at_once(
     own_outcome.until("the recognition", lambda: bool(own_outcome.recognitions))
     assert own_outcome.plates() == [PLATES[2]]
     assert own_outcome.readings[-1].kind is FrameKind.END
-    # The plate is reported once: after the end of a track, the camera starts a new one.
+    # The plate is reported once: END has ended its track, and the tick belongs to no track.
     own_cameras.tick(camera, start_ms + 9000)
     own_outcome.until("the tick", lambda: own_outcome.readings[-1].captured_ms == start_ms + 9000)
     assert own_outcome.plates() == [PLATES[2]]

@@ -32,8 +32,8 @@ ZONES = [
     # In these zones, the clocks change at midnight.
     "America/Santiago",
     "Africa/Cairo",
-    "Asia/Kathmandu",
     # These zones have half an hour of summer time, or offsets in quarters of an hour.
+    "Asia/Kathmandu",
     "Australia/Lord_Howe",
     "Pacific/Chatham",
     "Pacific/Kiritimati",

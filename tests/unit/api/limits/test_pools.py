@@ -431,7 +431,7 @@ async def test_a_greedy_caller_keeps_no_other_waiting(
         count = len(work.begun)
         work.end(work.begun[ended])
         await _begun_more_than(work, count)
-    # At most one more turn of the greedy caller, which waited first, comes before this one.
+    # At most one more turn of the greedy caller, which waited first, precedes the other's.
     assert work.begun.index("other") <= full + 1
     work.end(*greedy, "other")
     await asyncio.gather(*calls)

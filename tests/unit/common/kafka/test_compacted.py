@@ -47,7 +47,7 @@ def _revisions(updates: Iterable[Update[AlertConfig]]) -> list[tuple[UUID, int |
 
 def _read_again(keys: LatestByKey[AlertConfig], topic: _Topic) -> list[tuple[UUID, int | None]]:
     keys.begin_read()
-    # Records are added a few at a time, as by polls.
+    # Records are added one at a time, as separate polls may return them.
     for each in topic.log:
         assert not keys.add([each])
     return _revisions(keys.end_read())

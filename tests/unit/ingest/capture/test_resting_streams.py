@@ -21,7 +21,7 @@ def test_of_a_still_scene_key_frames_only_are_decoded() -> None:
     watch = watch_stream(video(40))
 
     assert len(watch.glimpses) >= 11
-    # Buffered frames at the end of the stream are decoded then.
+    # Frames that are still buffered at the end of the stream are decoded then.
     assert not [seconds for seconds in watch.whole if REST_SECONDS <= seconds <= 38]
     assert watch.glimpses == sorted(watch.glimpses)
 
