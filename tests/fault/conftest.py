@@ -27,7 +27,7 @@ Say = Callable[[str], None]
 
 @pytest.fixture
 def say(capsys: pytest.CaptureFixture[str]) -> Say:
-    """Print a line while the test runs."""
+    """A function that prints a line while the test runs."""
 
     def write(line: str) -> None:
         with capsys.disabled():

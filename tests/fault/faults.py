@@ -143,7 +143,7 @@ class Saboteur:
 
 @contextmanager
 def quotas(stack_folder: Path) -> Iterator[bool]:
-    """Put a small file system under each server's data folder, and return whether that was allowed.
+    """Mount a small file system at each server's data folder, and yield whether that was allowed.
 
     Mounting usually requires root.
     """

@@ -104,7 +104,7 @@ def broker_names(count: int) -> tuple[str, ...]:
 def with_brokers(plan: StackPlan, count: int, cable: Cable | None) -> StackPlan:
     """Return the plan with ``count`` brokers instead of one. Up to three brokers store each record.
 
-    The brokers can also be reached over ``cable``, at :func:`servers_over`.
+    The brokers can also be reached over ``cable``, with :func:`over_the_cable`.
     """
     (old,) = (server for server in plan.servers if isinstance(server, KafkaServer))
     controllers = [old.controller_port, *free_ports(count - 1)]

@@ -84,7 +84,7 @@ def _logins(listener: str) -> list[str]:
 
 
 class SecureKafka(ServerProcess):
-    """A broker of this kind, as a context manager."""
+    """A running :class:`SecureKafkaServer`, as a context manager."""
 
     def __init__(self, directory: Path) -> None:
         """Choose ports, and create a certificate authority in ``directory``."""

@@ -110,7 +110,7 @@ class Listener:
     """
 
     def __init__(self, port: int) -> None:
-        """Set the options. The listener connects once the block is entered."""
+        """Set the broker's port. The listener connects once the block is entered."""
         self._port = port
         self._subscribed = threading.Event()
         self.heard: list[Heard] = []

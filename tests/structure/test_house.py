@@ -87,7 +87,7 @@ def _tree(path: Path) -> ast.Module:
 
 @cache
 def _imports(path: Path) -> frozenset[str]:
-    """Yield every module that a module imports, at any level."""
+    """Return every module that a module imports, at any level."""
     found: set[str] = set()
     for node in ast.walk(_tree(path)):
         if isinstance(node, ast.Import):

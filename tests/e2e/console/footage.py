@@ -90,7 +90,7 @@ def pictures() -> tuple[Pictures, ...]:
 
 
 def scaled_box(seen: Seen) -> tuple[float, float, float, float]:
-    """Return the box in pixels of the photo."""
+    """Return the plate's box in pixels of the photo."""
     left, top, width, height = (round(each * _WIDTH_PX / 1920, 1) for each in seen.box)
     return left, top, width, height
 

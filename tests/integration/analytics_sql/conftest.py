@@ -58,7 +58,7 @@ async def migrated_client(
 
 @pytest.fixture
 def http(clickhouse_address: ClickHouseAddress) -> Iterator[Http]:
-    """Send a request without a ClickHouse client: ``http(method, address, **options)``."""
+    """A function that sends a request without a client: ``http(method, address, **options)``."""
     pool = urllib3.HTTPConnectionPool(clickhouse_address.host, clickhouse_address.port)
     identity = {
         "X-ClickHouse-User": clickhouse_address.user,

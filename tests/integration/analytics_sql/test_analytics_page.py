@@ -59,7 +59,7 @@ def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ClickHouseServ
 
 @pytest.fixture
 def analyst(service: ClickHouseService) -> Iterator[Client]:
-    """The analyst's user of the database."""
+    """A client of the database with the analyst's user."""
     client = replace(service.analyst, database="platestream").client()
     yield client
     client.close()

@@ -100,7 +100,7 @@ async def _found(client: ClickHouseClient, wanted: RecognitionFilter) -> list[st
 async def _compare(
     client: ClickHouseClient, user_id: UUID, plates: list[str], questions: list[_Question]
 ) -> None:
-    """Compare the results of the engine and the matcher."""
+    """Check that the engine and the matcher give the same results."""
     rows = [_row(user_id, number, plate) for number, plate in enumerate(plates)]
     await insert_recognitions(client, rows)
     for asked in questions:

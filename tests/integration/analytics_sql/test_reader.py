@@ -48,7 +48,7 @@ def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ClickHouseServ
 
 @pytest.fixture(scope="module")
 def database(service: ClickHouseService) -> ClickHouseAddress:
-    """The service's client of a database with this release's schema and one recognition."""
+    """The service's address of a database with this release's schema and one recognition."""
     address = create_database(service.address)
     client = address.client()
     migrate(client, retention_days=36_500)
@@ -62,7 +62,7 @@ def database(service: ClickHouseService) -> ClickHouseAddress:
 
 @pytest.fixture(scope="module")
 def analyst(service: ClickHouseService, database: ClickHouseAddress) -> ClickHouseAddress:
-    """The analyst's client of the same database."""
+    """The analyst's address of the same database."""
     given = service.analyst
     return ClickHouseAddress(given.host, given.port, given.user, given.password, database.database)
 
@@ -77,7 +77,7 @@ def secret(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def client(analyst: ClickHouseAddress) -> Iterator[Client]:
-    """clickhouse-connect as the analyst."""
+    """A client of clickhouse-connect with the analyst's user."""
     client = analyst.client()
     yield client
     client.close()

@@ -272,7 +272,7 @@ class Application:
         return await self.database.run(work)
 
     def client(self, caller: Caller | None = None) -> httpx.AsyncClient:
-        """Return a client that sends the caller's key."""
+        """Return a client that sends the caller's key, or no key without a caller."""
         headers = {} if caller is None else {"Authorization": f"Bearer {caller.key}"}
         return httpx.AsyncClient(
             transport=httpx.ASGITransport(self.app), base_url="http://api.test", headers=headers

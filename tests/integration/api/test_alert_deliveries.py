@@ -55,7 +55,7 @@ DEAD = DeliverySummary(
 
 @pytest.fixture
 async def path(client: httpx.AsyncClient) -> str:
-    """Return the path of an alert's deliveries."""
+    """The path of a new alert's deliveries."""
     made: dict[str, Any] = (await client.post("/api/alertas", json={"name": "Gate"})).json()
     return f"/api/alertas/{made['alert']['id']}/deliveries"
 

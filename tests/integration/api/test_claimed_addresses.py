@@ -44,7 +44,7 @@ async def _emailing(database: Database) -> AsyncIterator[tuple[Application, Mail
 
 
 async def _invited(application: Application, owner: Caller, email: str) -> str:
-    """Invite an address to an account, and return the administrator's invitation token."""
+    """Invite an address to an account as its administrator, and return the token."""
     async with logged_in(application, owner.email) as administrator:
         return str((await invite(administrator, email, Role.VIEWER))["token"])
 

@@ -60,14 +60,14 @@ class Stack:
 
 
 class CuttingTransport(httpx.AsyncHTTPTransport):
-    """Cuts the first connection that receives an event, in the middle of that event."""
+    """Cuts the first response in the middle of its first event."""
 
     def __init__(self) -> None:
         super().__init__()
         self.last_ids: list[str | None] = []
 
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
-        """Return the response to the request. The first response with an event is cut."""
+        """Return the response to the request; the first response will be cut."""
         answer = await super().handle_async_request(request)
         if not self.last_ids:
             assert isinstance(answer.stream, httpx.AsyncByteStream)

@@ -55,7 +55,7 @@ def _head(size: int) -> bytes:
 
 
 def _send_all(host: str, port: int) -> bytes:
-    """Send a body that is too large, up to its end, and return the whole response."""
+    """Send the whole of a body that is too large, and return the whole response."""
     size = 2 * MAX_IMAGE_BYTES
     with socket.create_connection((host, port), timeout=60) as caller:
         caller.sendall(_head(size))

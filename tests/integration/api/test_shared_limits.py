@@ -37,7 +37,7 @@ async def _said(limiter: RateLimiter, caller: str, *, recognizes: bool = False) 
 async def stores(
     redis_server: SecretStr, monkeypatch: pytest.MonkeyPatch
 ) -> AsyncIterator[tuple[LimitStore, LimitStore]]:
-    """A store shared by two API processes, whose time limits allow for a busy machine."""
+    """One store as two API processes use it, with time limits that allow for a busy machine."""
     monkeypatch.setattr("api.limits.storage.STORE_SECONDS", 60)
     pair = SharedLimitStore(redis_server), SharedLimitStore(redis_server)
     yield pair

@@ -23,7 +23,7 @@ def outage(tmp_path: Path) -> Path:
 def start_copying(
     kafka_topics: KafkaSettings, tmp_path: Path, outage: Path
 ) -> Iterator[StartCopying]:
-    """Start workers of the copying stage, which stop at the end of the test."""
+    """A function that starts workers of the copying stage. They stop at the end of the test."""
     started: list[ChildProcess] = []
 
     def start(worker: str, agent: str, **settings: str) -> ChildProcess:

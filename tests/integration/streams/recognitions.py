@@ -12,7 +12,7 @@ from tests.services.clickhouse import ClickHouseAddress
 
 @contextmanager
 def migrated(address: ClickHouseAddress) -> Iterator[Client]:
-    """Migrate the database to this release's schema and return a client."""
+    """Migrate the database to this release's schema, and yield a client."""
     client = address.client()
     try:
         migrate(client, retention_days=36_500)

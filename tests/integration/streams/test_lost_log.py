@@ -86,7 +86,7 @@ class _Source:
         admin.close()
 
     def expire(self, before: int) -> None:
-        """Delete records as retention does."""
+        """Delete the records before an offset, as retention does."""
         admin = KafkaAdminClient(**client_options(self.settings, "looker"))
         admin.delete_records({self.place: before})
         admin.close()

@@ -59,7 +59,7 @@ def needed_topics() -> tuple[Topic, ...]:
 
 @pytest.fixture
 def start_sink(kafka_topics: KafkaSettings, tmp_path: Path) -> Iterator[StartSink]:
-    """Start sinks, which stop at the end of the test."""
+    """A function that starts sinks. They stop at the end of the test."""
     started: list[ChildProcess] = []
 
     def start(clickhouse: ClickHouseAddress, **settings: str) -> ChildProcess:

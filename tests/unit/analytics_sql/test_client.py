@@ -96,7 +96,7 @@ def test_errors_come_in_our_family(error: Exception, expected: type[Exception]) 
 
 
 class _Driver:
-    """A driver without responses that counts how often it was opened."""
+    """A driver that returns one row for every query, and counts how often it was opened."""
 
     column_names = ("n",)
     result_rows = ((1,),)

@@ -20,7 +20,7 @@ def named_id(name: str) -> UUID:
 def caller(
     key: str, owner: str | None = None, limits: Mapping[str, int] | None = None
 ) -> Principal:
-    """Return the caller with a key of this name, of a new account or of the given one."""
+    """Return a caller with a key of this name, in the account ``owner`` or in its own."""
     return Principal(
         named_id(owner or f"owner of {key}"), named_id(key), frozenset(), limits=limits or {}
     )

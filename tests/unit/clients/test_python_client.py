@@ -1,4 +1,4 @@
-"""Automatic behaviour of the Python client, with and without ``await``."""
+"""Retries, pages, streams and errors of the Python client, with and without ``await``."""
 
 import asyncio
 import inspect

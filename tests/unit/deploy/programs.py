@@ -46,5 +46,5 @@ def secrets(program: Program) -> set[str]:
 
 
 def known_settings() -> set[str]:
-    """Return every environment variable that a process reads."""
+    """Return every environment variable that any process reads."""
     return variables(settings_classes())

@@ -100,7 +100,7 @@ _FETCH = {"javascript": _fetch_node, "java": _compile_java}
 
 
 def _fetch(command: Sequence[str], folder: Path) -> None:
-    """Prepare a program, which may require a download."""
+    """Run a command that may download files. Skip the test if the command fails."""
     if shutil.which(command[0]) is None:
         pytest.skip(f"no {command[0]} here")
     result = subprocess.run(

@@ -33,7 +33,7 @@ _LONG = Question(
 
 @pytest.fixture(scope="module")
 def analyst(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ClickHouseAddress]:
-    """An analyst's view of a database that contains the rows with known results."""
+    """The analyst's address of a database that contains the rows with known results."""
     service = start_clickhouse(tmp_path_factory.mktemp("clickhouse"))
     database = create_database(service.address)
     client = database.client()

@@ -45,7 +45,7 @@ def layout(tmp_path: Path) -> Layout:
 
 @pytest.fixture
 def started(layout: Layout) -> Iterator[Callable[..., Supervisor]]:
-    """Start a supervisor with some programs, and check that every program starts."""
+    """A function that starts a supervisor with some programs, and checks that all start."""
     supervisor = Supervisor(layout)
 
     def start(*programs: Program) -> Supervisor:

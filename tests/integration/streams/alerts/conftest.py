@@ -29,7 +29,7 @@ def needed_topics() -> tuple[Topic, ...]:
 
 @pytest.fixture
 def start_alerts(kafka_topics: KafkaSettings, tmp_path: Path) -> Iterator[StartAlerts]:
-    """Start workers of the alerts stage, which stop at the end of the test."""
+    """A function that starts workers of the alerts stage. They stop at the end of the test."""
     started: list[ChildProcess] = []
 
     def start(**settings: str) -> ChildProcess:

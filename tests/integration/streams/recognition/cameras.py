@@ -112,7 +112,7 @@ class Outcome:
     """All records that the stage published, in order."""
 
     def __init__(self, kafka: KafkaSettings, logs: Path, *, from_now_on: bool = False) -> None:
-        """``from_now_on``: ignore earlier results."""
+        """With ``from_now_on``, ignore earlier results."""
         self._logs = logs
         self._topics: dict[str, Topic] = {
             topic_name(kafka, topic): topic

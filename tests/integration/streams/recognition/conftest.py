@@ -63,7 +63,7 @@ def _stage(
 def start_stage(
     kafka_topics: KafkaSettings, s3_settings: S3Settings, tmp_path: Path
 ) -> Iterator[StartStage]:
-    """Start workers of the recognition stage, which stop at the end of the test."""
+    """A function that starts workers of the stage. They stop at the end of the test."""
     started: list[ChildProcess] = []
 
     def start(worker: str = "one", **settings: str) -> ChildProcess:

@@ -92,7 +92,7 @@ class Pipeline:
         return [decode(DeliveryAttempt, value) for value in self.values(ATTEMPTS)]
 
     def deliveries(self) -> int:
-        """Return the number of deliveries so far."""
+        """Return the number of deliveries that the stage has published so far."""
         return len(self.values(DELIVERIES))
 
     def status(self, webhook_id: UUID) -> WebhookStatus | None:

@@ -1,4 +1,4 @@
-"""Changes of columns, under the API's field names."""
+"""Recorded changes have the API's field names, and secrets have no values."""
 
 from api.audit_log.schemas import AuditChange, field_changes
 

@@ -1,4 +1,4 @@
-"""Origins of requests: origins of pages, and addresses with reverse proxies."""
+"""Same-origin requests, loopback hosts, and clients' addresses with trusted proxies."""
 
 import pytest
 

@@ -84,7 +84,7 @@ class Environment:
 def environment(
     clone: Path, commands: list[object], monkeypatch: pytest.MonkeyPatch
 ) -> Environment:
-    """An empty clone without an environment."""
+    """A virtual environment that an empty clone does not have yet."""
     return Environment(clone, monkeypatch)
 
 

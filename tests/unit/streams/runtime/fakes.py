@@ -105,7 +105,7 @@ class FakeBatch:
 
 
 class FakeTopic:
-    """A topic of eight partitions with its app and its producer. ``faults`` has the errors."""
+    """A topic of eight partitions, its app and its producer. ``faults`` has errors by partition."""
 
     def __init__(self, batch_bytes: int = 4096) -> None:
         self.sent: list[tuple[int, bytes, bytes | None]] = []

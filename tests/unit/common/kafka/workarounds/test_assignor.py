@@ -15,7 +15,7 @@ TOPIC = "config-cameras"
 
 
 def _member(name: str, has: list[int], generation: int, version: int = 2) -> Any:
-    """Return what a member sends to the group's leader, as encoded for the network."""
+    """Return a member's metadata for the group's leader, encoded and decoded again."""
     claim = ConsumerProtocolSubscription.TopicPartition(topic=TOPIC, partitions=has)
     subscription = ConsumerProtocolSubscription(
         version=version,

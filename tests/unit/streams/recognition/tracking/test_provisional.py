@@ -157,7 +157,7 @@ def test_a_plate_that_never_moved_is_not_reported_before_its_box_has_settled() -
 
 @pytest.mark.parametrize("waits_ms", [3_000, 60_000])
 def test_a_recognition_of_before_is_no_answer_to_what_is_reported_now(waits_ms: int) -> None:
-    """A parked car is read continuously, and a single misreading of the car is not a pass."""
+    """A reported misreading is not resolved by the earlier recognition of the parked car."""
     stands = [frame(n, n * 200, [reading("AB123CD")]) for n in range((4_000 + waits_ms) // 200)]
     later_ms = 4_000 + waits_ms + 3_000
     misread = ["ABZZZCD", "ABZZZCD", *["AB123CD"] * 4]
