@@ -98,7 +98,7 @@ def _alert(browser: Browser, stack: ConsoleStack, scene: Scene) -> None:
         page.log_in(scene.account, f"/alerts/{scene.alert_id}")
         page.sees("Overnight:")
         page.press("Run test")
-        # The name of the table contains these words too. The button reappears after the last call.
+        # The table's name contains the text too. The button reappears after the last call.
         page.page.get_by_text(_TRIED).wait_for(timeout=_TRIAL_MS)
         page.page.get_by_role("button", name="Run test", exact=True).wait_for(timeout=_TRIAL_MS)
         _take(page, "alert")

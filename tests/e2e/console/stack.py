@@ -77,7 +77,7 @@ class Account:
 
 @dataclass
 class ConsoleStack:
-    """A running API. Every thread can call its methods."""
+    """A running API. Any thread can call the methods."""
 
     address: str
     application: Application

@@ -68,7 +68,7 @@ client = migrated_client
 OWNER, STRANGER = uuid4(), uuid4()
 PLATE, OTHER = "AB12CD", "XY99Z"
 DAY_MS = 86_400_000
-# Delivery attempts are stored for only three months.
+# The rows must be recent, because delivery attempts are stored for only three months.
 NOW_MS = time.time_ns() // 1_000_000
 BEFORE_MS = NOW_MS - 1000
 ERASURE = Erasure(OWNER, PLATE, BEFORE_MS)

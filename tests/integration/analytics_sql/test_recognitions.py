@@ -38,7 +38,7 @@ OWNER = UUID("00000000-0000-4000-8000-000000000001")
 STRANGER = UUID("00000000-0000-4000-8000-000000000002")
 GATE = UUID("00000000-0000-4000-8000-00000000000a")
 YARD = UUID("00000000-0000-4000-8000-00000000000b")
-# 2026-11-01 00:00:00 UTC. In the past, so the query of the newest days finds nothing at first.
+# 2026-11-01 00:00:00 UTC. Rows of the past are not found by the query for the newest days.
 START_MS = 1_793_491_200_000
 DAY_MS = 86_400_000
 

@@ -1,4 +1,4 @@
-"""Cameras through the API, with a worker that claims cameras or does not."""
+"""Cameras through the API, with and without a worker that claims the cameras."""
 
 import asyncio
 import time

@@ -61,7 +61,7 @@ def test_a_change_is_on_the_topic_well_within_a_second(
             reader.read(2 + number)
             delays.append(time.monotonic() - started)
 
-    # This is the median, because a stalled machine is not a stalled relay.
+    # The median counts, because a stalled machine is not a stalled relay.
     assert statistics.median(delays) < 1.0, delays
 
 

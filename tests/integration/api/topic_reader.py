@@ -16,7 +16,7 @@ from common.settings import KafkaSettings
 
 @dataclass(frozen=True)
 class Change:
-    """A record of config-cameras. Without a config, the camera is deleted."""
+    """A record of config-cameras. ``config`` is None if the camera was deleted."""
 
     camera_id: UUID
     config: CameraConfig | None

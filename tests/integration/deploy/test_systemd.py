@@ -17,7 +17,7 @@ from tools.scripts.settings_docs import settings_classes
 
 UNITS = Path(__file__).resolve().parents[3] / "deploy" / "systemd"
 PROGRAMS = {program.name: program for program in (*APPLICATION, MQTT)}
-# Exposure according to systemd-analyze: 9.6 for a unit without restrictions, 1.4 for these.
+# Exposure according to systemd-analyze: 9.6 for a unit without restrictions, 1.4 for ours.
 MOST_EXPOSURE = 1.5
 
 pytestmark = pytest.mark.integration

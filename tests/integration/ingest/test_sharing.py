@@ -37,7 +37,7 @@ def test_cameras_are_answered_within_a_second_and_gone_as_fast(
         s3 = s3_client(world.s3)
         left = [o.object_name for o in s3.list_objects(world.s3.s3_bucket, recursive=True)]
 
-    # This is the median, because a stalled machine is not a slow worker.
+    # The median counts, because a stalled machine is not a slow worker.
     for promised in ("answered", "gone", "silent"):
         assert statistics.median(getattr(stay, promised) for stay in stays) < 1
     # The last record is END, which ends the pass of a vehicle that was still in view.

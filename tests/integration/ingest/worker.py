@@ -157,7 +157,7 @@ class SentFrame:
 
 @dataclass(frozen=True)
 class StatusRecord:
-    """A record of the camera-status topic. Without ``status``, the camera is deleted."""
+    """A record of the camera-status topic. ``status`` is None if the camera was deleted."""
 
     camera_id: UUID
     status: CameraStatus | None

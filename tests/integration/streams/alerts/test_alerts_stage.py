@@ -120,7 +120,7 @@ def test_changes_of_a_rule_take_effect_within_a_second(
         seconds.append(seconds_until(expected=True))
     world.delete(rule)
     seconds.append(seconds_until(expected=False))
-    # This is the median, because a stalled machine is not a slow alert.
+    # The median counts, because a stalled machine is not a slow alert.
     assert statistics.median(seconds) < _PROMISED_SECONDS
 
 

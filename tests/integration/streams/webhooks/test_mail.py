@@ -160,7 +160,7 @@ def test_a_server_whose_certificate_is_trusted_gets_the_email(
     tmp_path: Path, encryption: str
 ) -> None:
     authority = Authority.make(tmp_path)
-    # The stage uses this event loop, which has its own TLS implementation.
+    # The stage uses uvloop, which has its own TLS implementation.
     runner = asyncio.Runner(loop_factory=uvloop.new_event_loop)
     with MailServer(authority.server, is_tls_at_once=encryption == "tls") as server, runner:
         trusting = _sender(server, smtp_encryption=encryption, smtp_ca_file=str(authority.ca_file))

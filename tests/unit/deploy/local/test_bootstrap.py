@@ -84,7 +84,7 @@ class Environment:
 def environment(
     clone: Path, commands: list[object], monkeypatch: pytest.MonkeyPatch
 ) -> Environment:
-    """A virtual environment that an empty clone does not have yet."""
+    """The virtual environment of an empty clone, which has not been created yet."""
     return Environment(clone, monkeypatch)
 
 

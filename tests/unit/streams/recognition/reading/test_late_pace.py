@@ -14,7 +14,7 @@ PLATES = ("AB123CD", "XK907LM", "ZW445HT", "GP862VY")
 
 
 def read(count: int, age_ms: int, gap_ms: int = 200) -> list[int]:
-    """Return the numbers of those of ``count`` frames, all ``age_ms`` old, that are read."""
+    """Return the numbers of the frames that are read if ``count`` frames are this old."""
     pace = LatePace(AFTER_MS)
     return [n for n in range(count) if pace.admits(CAMERA, n * gap_ms, age_ms=age_ms)]
 

@@ -148,7 +148,7 @@ def both_keys(of: Recognition) -> tuple[str, str]:
 
 
 async def until(condition: Callable[[], bool]) -> None:
-    """Wait until a condition holds, and fail after some seconds."""
+    """Wait until a condition holds, and fail after ten seconds."""
     async with asyncio.timeout(10):
         # ASYNC110: the tested code changes the world and sets no event here.
         while not condition():  # noqa: ASYNC110
@@ -156,7 +156,7 @@ async def until(condition: Callable[[], bool]) -> None:
 
 
 async def stored_in_time(keeper: PassImageStore, world: World) -> None:
-    """Store the pending images, and fail after some seconds."""
+    """Store the pending images, and fail if this takes more than ten seconds."""
     running = asyncio.create_task(keeper.run())
     try:
         await until(lambda: not world.table)
