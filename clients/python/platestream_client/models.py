@@ -62,9 +62,9 @@ class AccountUpdate(TypedDict):
     timezone: NotRequired[str]
     """IANA time zone for reports and for alerts without their own time zone."""
     currentPassword: NotRequired[str]
-    """Required with `newPassword`."""
+    """Current password. Required with `newPassword`."""
     newPassword: NotRequired[str]
-    """Changing the password ends all other sessions of the person; API keys stay valid."""
+    """New password. Changing the password ends the person's other sessions; API keys stay valid."""
 
 
 ActorKind: TypeAlias = Literal["person", "key", "nobody", "command", "service", "database"]
@@ -79,7 +79,7 @@ class AlertTriggerBody(TypedDict):
     cameraId: str
     """ID of the camera."""
     cameraName: str
-    """Camera name at that time."""
+    """Camera name at capture time."""
     plate: str
     """Plate, upper case, without separators."""
     confidence: float
@@ -93,7 +93,7 @@ class AlertTriggerBody(TypedDict):
     triggeredAt: str
     """Time of the trigger (UTC)."""
     isLate: bool
-    """Whether it triggered long after the capture."""
+    """Whether the trigger came long after the capture."""
     phase: TriggerPhase
     """Trigger phase, as in "Explain alert outcomes"."""
 
@@ -104,7 +104,7 @@ class AlertTriggerList(TypedDict):
     triggers: list[AlertTriggerBody]
     """Triggers on this page."""
     nextKey: str | None
-    """`lastKey` of the next page; null on the last one."""
+    """`lastKey` of the next page; null on the last page."""
 
 
 class AnalyticsStats(TypedDict):
@@ -128,7 +128,7 @@ class AppriseNotificationBody(TypedDict):
     url: str
     """Apprise URL of the service."""
     id: NotRequired[str]
-    """ID of the notification whose URL was masked."""
+    """ID of the notification, as returned with the masked URL."""
 
 
 class AppriseNotificationView(TypedDict):
@@ -165,7 +165,7 @@ class AuditActor(TypedDict):
 
 
 class AuditChange(TypedDict):
-    """A changed field. Values that are secret, very long or plates of a list are omitted."""
+    """A changed field. Secrets, very long values and lists of plates are omitted."""
 
     field: str
     """Name of the changed field."""
@@ -203,7 +203,7 @@ class CameraEntry(TypedDict):
     cameraId: str
     """ID of the camera."""
     cameraName: str
-    """Camera name at that time."""
+    """Latest name of the camera."""
     count: int
     """Number of recognitions."""
 
@@ -225,7 +225,7 @@ class CameraTestBody(TypedDict):
     code: str | None
     """Error code if no image was received, for example `unreachable`, `credentials`, `no_stream`, `not_video` or `silent`; otherwise null."""
     error: str | None
-    """Error message for people, as in a camera's `lastError`; null on success."""
+    """Human-readable error, as in a camera's `lastError`; null on success."""
     frameWidth: int | None
     """Frame width in pixels."""
     frameHeight: int | None
@@ -257,7 +257,7 @@ class CorrectionBody(TypedDict):
     plate: str | None
     """Corrected plate, upper case, without separators; null: there is no plate."""
     region: NotRequired[str | None]
-    """Country or region of the plate; null if not given."""
+    """Country or region of the plate. Omitted if not given."""
     correctedBy: str
     """Email address of the person, or name of the API key, that made the correction."""
     correctedAt: str
@@ -313,7 +313,7 @@ class ErasureBody(TypedDict):
     id: str
     """ID of the erasure."""
     plate: str
-    """First and last character of the plate. Only this masked form remains about ten minutes after the erasure is done."""
+    """First and last characters of the plate. From about ten minutes after the erasure is done, only this masked form is still stored."""
     state: Literal["waiting", "running", "done"]
     """State of the erasure."""
     requestedBy: str
@@ -433,7 +433,7 @@ FileEncoding: TypeAlias = Literal[
 
 
 class FunnelHourBody(TypedDict):
-    """Counts of one hour of a camera."""
+    """A camera's counts for one hour."""
 
     start: str
     """Start of the hour (UTC)."""
@@ -456,7 +456,7 @@ class ImportedCameraBody(TypedDict):
     """A camera in a file."""
 
     line: int
-    """First line of the row, starting at 1."""
+    """Number of the row's first line, from 1."""
     camera: dict[str, Any]
     """Body for `POST /api/cameras`. Not validated yet."""
 
@@ -487,9 +487,9 @@ class LedgerEntryBody(TypedDict):
     balance: int
     """Balance afterwards."""
     kind: EntryKind
-    """Transaction type: granted, charged or refunded."""
+    """Transaction type: grant, charge (`debit`) or refund."""
     reason: str
-    """Reason, for people."""
+    """Human-readable reason."""
     createdAt: str
     """Time of the transaction (UTC)."""
 
@@ -543,7 +543,7 @@ class OidcBegun(TypedDict):
     """The URL at which to continue the login."""
 
     url: str
-    """Provider URL to which the browser is redirected."""
+    """Provider URL to open in the browser."""
 
 
 class OidcReturn(TypedDict):
@@ -739,7 +739,7 @@ class RecognitionDeliveryBody(TypedDict):
     lastError: str | None
     """Last error message, for people; null if there was none."""
     nextAttemptAt: str | None
-    """Next attempt (UTC); null: none."""
+    """Next attempt time (UTC); null: none."""
     webhookId: str | None
     """ID of the webhook; null for an alert notification."""
     alertId: str | None
@@ -757,7 +757,7 @@ class RecognitionList(TypedDict):
     """A page of recognitions, newest first. `nextKey` is null on the last page."""
 
     recognitions: list[RecognitionBody]
-    """Up to `limit`, newest first."""
+    """Up to `limit` items, newest first."""
     nextKey: str | None
     """`lastKey` of the next page; null on the last page."""
 
@@ -778,7 +778,7 @@ class RecognizeAnswer(TypedDict):
 
 
 class Redeliver(TypedDict):
-    """No fields are required."""
+    """An empty object. Redelivering a delivery takes no parameters."""
 
 
 Replay = TypedDict(
@@ -834,7 +834,7 @@ class ScheduleView(TypedDict):
     endTime: str
     """Last minute of the window, HH:MM. If earlier than `startTime`, the window runs overnight."""
     daysOfWeek: list[Weekday]
-    """Days on which it starts; empty: every day."""
+    """Days on which the window starts; empty: all."""
 
 
 Scope: TypeAlias = Literal[
@@ -861,7 +861,7 @@ class SendTest(TypedDict):
     """A test event to send. Defaults to the first event to which the webhook subscribes."""
 
     event: NotRequired[EventName | None]
-    """Event to send; null: the first event of the webhook."""
+    """Event to send; null: the webhook's first event."""
 
 
 Separator: TypeAlias = Literal["comma", "semicolon"]
@@ -890,7 +890,7 @@ class SkippedRowBody(TypedDict):
     """A skipped row."""
 
     line: int
-    """First line of the row, starting at 1."""
+    """Number of the row's first line, from 1."""
     text: str
     """Plate as written, or the whole row."""
     code: SkipCode
@@ -909,7 +909,7 @@ class TriedTrigger(TypedDict):
     cameraId: str
     """ID of the camera."""
     cameraName: str
-    """Camera name at that time."""
+    """Camera name at capture time."""
     plate: str
     """Plate, upper case, without separators."""
     confidence: float
@@ -1090,7 +1090,7 @@ class AlertSchedule(TypedDict):
     endTime: NotRequired[str]
     """Last minute of the window, HH:MM. If earlier than `startTime`, the window runs overnight."""
     daysOfWeek: NotRequired[list[Weekday]]
-    """Days on which it starts; empty: every day."""
+    """Days on which the window starts; empty: all."""
 
 
 Notifications: TypeAlias = EmailNotificationView | WebhookNotificationView | AppriseNotificationView
@@ -1110,7 +1110,7 @@ class AlertBody(TypedDict):
     plateMatchMode: PlateMatchMode
     """`any` plate, only plates in `plates` (`specific`), or only plates not in `plates` (`allowlist`)."""
     plates: list[str]
-    """Plates to match. `*` matches any number of characters, `?` exactly one. Case, spaces, dots and dashes are ignored, and letters are folded to those that are read (Ä to A). A character that cannot be folded is rejected with its position."""
+    """Plates to match. `*` matches any number of characters, `?` exactly one. Case, spaces, dots and dashes are ignored. Letters are converted to those that can be read (Ä to A). A character that cannot be converted is rejected with its position."""
     cameraScope: CameraScope
     """`all` cameras, or the `specific` ones in `cameraIds`."""
     cameraIds: list[str]
@@ -1118,7 +1118,7 @@ class AlertBody(TypedDict):
     scheduleEnabled: bool
     """Whether `schedule` applies."""
     schedule: ScheduleView
-    """Time window in which the alert may trigger."""
+    """Time window in which the alert can trigger."""
     timezone: str
     """IANA time zone of the schedule. Defaults to the account's time zone."""
     minConfidence: float
@@ -1155,7 +1155,7 @@ class AlertCreate(TypedDict):
     plateMatchMode: NotRequired[PlateMatchMode]
     """`any` plate, only plates in `plates` (`specific`), or only plates not in `plates` (`allowlist`)."""
     plates: NotRequired[list[str]]
-    """Plates to match. `*` matches any number of characters, `?` exactly one. Case, spaces, dots and dashes are ignored, and letters are folded to those that are read (Ä to A). A character that cannot be folded is rejected with its position."""
+    """Plates to match. `*` matches any number of characters, `?` exactly one. Case, spaces, dots and dashes are ignored. Letters are converted to those that can be read (Ä to A). A character that cannot be converted is rejected with its position."""
     plateNames: NotRequired[dict[str, str]]
     """Display names for entries of `plates`, keyed by entry. Included in notifications."""
     cameraScope: NotRequired[CameraScope]
@@ -1165,7 +1165,7 @@ class AlertCreate(TypedDict):
     scheduleEnabled: NotRequired[bool]
     """Whether `schedule` applies."""
     schedule: NotRequired[ScheduleBody]
-    """Time window in which the alert may trigger."""
+    """Time window in which the alert can trigger."""
     timezone: NotRequired[str | None]
     """IANA time zone of the schedule; null: the account's time zone."""
     minConfidence: NotRequired[float]
@@ -1202,7 +1202,7 @@ class AlertList(TypedDict):
 
 
 class AlertTestResult(TypedDict):
-    """Triggers that the alert would have had if no cooldown was active at the start."""
+    """Triggers that the alert would have had if no cooldown had been active at the start."""
 
     evaluated: int
     """Recognitions evaluated, oldest first."""
@@ -1219,7 +1219,7 @@ class AlertTestResult(TypedDict):
 
 
 class AlertUpdate(TypedDict):
-    """Fields of an alert to update. Omitted fields, also of `schedule`, keep their values."""
+    """Alert fields to update. Omitted fields, including those of `schedule`, keep their values."""
 
     name: NotRequired[str]
     """Name of the alert."""
@@ -1230,7 +1230,7 @@ class AlertUpdate(TypedDict):
     plateMatchMode: NotRequired[PlateMatchMode]
     """`any` plate, only plates in `plates` (`specific`), or only plates not in `plates` (`allowlist`)."""
     plates: NotRequired[list[str]]
-    """Plates to match. `*` matches any number of characters, `?` exactly one. Case, spaces, dots and dashes are ignored, and letters are folded to those that are read (Ä to A). A character that cannot be folded is rejected with its position."""
+    """Plates to match. `*` matches any number of characters, `?` exactly one. Case, spaces, dots and dashes are ignored. Letters are converted to those that can be read (Ä to A). A character that cannot be converted is rejected with its position."""
     plateNames: NotRequired[dict[str, str]]
     """Display names for entries of `plates`, keyed by entry. Included in notifications."""
     cameraScope: NotRequired[CameraScope]
@@ -1240,7 +1240,7 @@ class AlertUpdate(TypedDict):
     scheduleEnabled: NotRequired[bool]
     """Whether `schedule` applies."""
     schedule: NotRequired[ScheduleBody]
-    """Time window in which the alert may trigger."""
+    """Time window in which the alert can trigger."""
     timezone: NotRequired[str | None]
     """IANA time zone of the schedule; null: the account's time zone."""
     minConfidence: NotRequired[float]
@@ -1352,7 +1352,7 @@ class AuditEntryBody(TypedDict):
     changes: list[AuditChange]
     """Fields that were changed."""
     parameters: dict[str, Any]
-    """Parameters of the request, or counts."""
+    """Parameters of the request, or result counts."""
     address: NotRequired[str | None]
     """IP address of the caller."""
     requestId: NotRequired[str | None]
@@ -1365,7 +1365,7 @@ class AuditEntryList(TypedDict):
     entries: list[AuditEntryBody]
     """Up to `limit` entries."""
     nextKey: str | None
-    """`lastKey` of the next page; null on the last one."""
+    """`lastKey` of the next page; null on the last page."""
 
 
 class CameraBody(TypedDict):
@@ -1388,7 +1388,7 @@ class CameraBody(TypedDict):
     lastSeenAt: str | None
     """Time of the last frame (UTC); null: none."""
     lastError: str | None
-    """Last error message, for people; null if there was none."""
+    """Human-readable message of the last error; null if there was none."""
     frameWidth: int | None
     """Frame width in pixels; null if not known yet."""
     frameHeight: int | None
@@ -1528,7 +1528,7 @@ class CreditsBody(TypedDict):
     """The credit balance and the most recent transactions, newest first."""
 
     credits: int
-    """Credits available."""
+    """Balance in credits."""
     ledger: list[LedgerEntryBody]
     """Most recent transactions, newest first."""
 
@@ -1561,7 +1561,7 @@ class DeliveryBody(TypedDict):
     lastError: str | None
     """Last error message, for people; null if there was none."""
     nextAttemptAt: str | None
-    """Next attempt (UTC); null: none."""
+    """Next attempt time (UTC); null: none."""
 
 
 class DeliveryList(TypedDict):
@@ -1616,17 +1616,17 @@ class ExplainedAlert(TypedDict):
     plateName: str | None
     """Current name of the plate in the alert's list; null: none."""
     outcome: Outcome
-    """`fired`: the alert triggered. `not_set_off`: conditions are not met. `held_back`: suppressed by the cooldown of another trigger. `withdrawn`: triggered early on another reading of the pass, and withdrawn. `not_then`: it would trigger now, but the alert is newer, or the recognition is still being processed."""
+    """`fired`: the alert triggered. `not_set_off`: conditions are not met. `held_back`: suppressed by the cooldown of another trigger. `withdrawn`: triggered early on another reading of the pass, and withdrawn. `not_then`: the conditions are met now, but were not when the alert was evaluated, or the recognition is still being processed."""
     unmet: list[Condition]
-    """Conditions that are not met, by the alert's current settings."""
+    """Conditions of the alert's current settings that are not met."""
     triggeredAt: str | None
     """Time of the trigger (UTC); null: none."""
     isLate: bool | None
-    """Whether it triggered long after the capture."""
+    """Whether the trigger came long after the capture."""
     phase: TriggerPhase | None
     """`final`: triggered after the vehicle had left. `early`: triggered before that, and then `confirmed`, `corrected` (another plate that also matches) or `withdrawn`."""
     heldBackBy: str | None
-    """Recognition that started the cooldown."""
+    """ID of the recognition that began the cooldown."""
     cooldownUntil: str | None
     """End of the cooldown, in capture time."""
 
@@ -1731,7 +1731,7 @@ class PersonBody(TypedDict):
     hasPassword: bool
     """Whether the person has a password."""
     identity: ProviderIdentity | None
-    """Linked identity at the OpenID Connect provider; null until the first login through it."""
+    """Identity at the OpenID Connect provider; null if no identity is linked."""
     createdAt: str
     """Creation time (UTC)."""
     lastLogInAt: str | None
@@ -1766,12 +1766,12 @@ class PersonUpdate(TypedDict):
     role: NotRequired[Role]
     """Role of the person."""
     enabled: NotRequired[bool]
-    """False: the person cannot log in, and their open sessions end."""
+    """Whether the person can log in. False also ends their sessions."""
 
 
 class PlateImportAnswer(TypedDict):
     """
-    The plates in a file, and a count of its rows.
+    The plates in a file, and how many rows were accepted, skipped or ignored.
 
     `rows` is the sum of `taken`, `duplicates`, `blank`, `headings` and `skippedCount`.
     """
@@ -1793,7 +1793,7 @@ class PlateImportAnswer(TypedDict):
     skippedCount: int
     """Skipped rows."""
     skipped: list[SkippedRowBody]
-    """Up to 1000 rows."""
+    """The skipped rows, at most 1000."""
     encoding: FileEncoding
     """Encoding of the file."""
     separator: str
@@ -1830,7 +1830,7 @@ class SessionBody(TypedDict):
     timezone: str
     """IANA time zone of the account, used for reports and for alerts without their own time zone."""
     scopes: list[Scope]
-    """Scopes of the caller; in a session, of the role."""
+    """Scopes of the API key, or of the person's role."""
     expiresAt: str | None
     """Expiry time of the credential (UTC); null for an API key that does not expire."""
     limits: dict[str, int]
@@ -1884,7 +1884,7 @@ class CameraPayload(TypedDict):
     lastSeenAt: str | None
     """Time of the last frame (UTC); null: none."""
     lastError: str | None
-    """Last error message, for people; null if there was none."""
+    """Human-readable message of the last error; null if there was none."""
     frameWidth: int | None
     """Frame width in pixels; null if not known yet."""
     frameHeight: int | None
@@ -1917,7 +1917,7 @@ class AlertPayload(TypedDict):
     plateMatchMode: PlateMatchMode
     """`any` plate, only plates in `plates` (`specific`), or only plates not in `plates` (`allowlist`)."""
     plates: list[str]
-    """Plates to match. `*` matches any number of characters, `?` exactly one. Case, spaces, dots and dashes are ignored, and letters are folded to those that are read (Ä to A). A character that cannot be folded is rejected with its position."""
+    """Plates to match. `*` matches any number of characters, `?` exactly one. Case, spaces, dots and dashes are ignored. Letters are converted to those that can be read (Ä to A). A character that cannot be converted is rejected with its position."""
     cameraScope: CameraScope
     """`all` cameras, or the `specific` ones in `cameraIds`."""
     cameraIds: list[str]
@@ -1925,7 +1925,7 @@ class AlertPayload(TypedDict):
     scheduleEnabled: bool
     """Whether `schedule` applies."""
     schedule: AlertSchedule
-    """Time window in which the alert may trigger."""
+    """Time window in which the alert can trigger."""
     timezone: str
     """IANA time zone of the schedule. Defaults to the account's time zone."""
     minConfidence: float

@@ -115,7 +115,7 @@ export interface components {
              */
             lastSeenAt: string | null;
             /**
-             * @description Last error message, for people; null if there was none.
+             * @description Human-readable message of the last error; null if there was none.
              * @example The camera is not responding.
              */
             lastError: string | null;
@@ -225,7 +225,7 @@ export interface components {
             /** @description `any` plate, only plates in `plates` (`specific`), or only plates not in `plates` (`allowlist`). */
             plateMatchMode: components["schemas"]["PlateMatchMode"];
             /**
-             * @description Plates to match. `*` matches any number of characters, `?` exactly one. Case, spaces, dots and dashes are ignored, and letters are folded to those that are read (Ä to A). A character that cannot be folded is rejected with its position.
+             * @description Plates to match. `*` matches any number of characters, `?` exactly one. Case, spaces, dots and dashes are ignored. Letters are converted to those that can be read (Ä to A). A character that cannot be converted is rejected with its position.
              * @example [
              *       "AB12CDE",
              *       "XY*"
@@ -238,7 +238,7 @@ export interface components {
             cameraIds: string[];
             /** @description Whether `schedule` applies. */
             scheduleEnabled: boolean;
-            /** @description Time window in which the alert may trigger. */
+            /** @description Time window in which the alert can trigger. */
             schedule: components["schemas"]["AlertSchedule"];
             /**
              * @description IANA time zone of the schedule. Defaults to the account's time zone.
@@ -305,7 +305,7 @@ export interface components {
              */
             endTime?: string;
             /**
-             * @description Days on which it starts; empty: every day.
+             * @description Days on which the window starts; empty: all.
              * @default []
              */
             daysOfWeek?: components["schemas"]["Weekday"][];
@@ -336,13 +336,13 @@ export interface components {
              */
             timezone?: string;
             /**
-             * @description Required with `newPassword`.
-             * @example the password until now
+             * @description Current password. Required with `newPassword`.
+             * @example my current password
              */
             currentPassword?: string;
             /**
-             * @description Changing the password ends all other sessions of the person; API keys stay valid.
-             * @example a better password than that
+             * @description New password. Changing the password ends the person's other sessions; API keys stay valid.
+             * @example correct horse battery staple
              */
             newPassword?: string;
         };
@@ -378,7 +378,7 @@ export interface components {
             /** @description `any` plate, only plates in `plates` (`specific`), or only plates not in `plates` (`allowlist`). */
             plateMatchMode: components["schemas"]["PlateMatchMode"];
             /**
-             * @description Plates to match. `*` matches any number of characters, `?` exactly one. Case, spaces, dots and dashes are ignored, and letters are folded to those that are read (Ä to A). A character that cannot be folded is rejected with its position.
+             * @description Plates to match. `*` matches any number of characters, `?` exactly one. Case, spaces, dots and dashes are ignored. Letters are converted to those that can be read (Ä to A). A character that cannot be converted is rejected with its position.
              * @example [
              *       "AB12CDE",
              *       "XY*"
@@ -391,7 +391,7 @@ export interface components {
             cameraIds: string[];
             /** @description Whether `schedule` applies. */
             scheduleEnabled: boolean;
-            /** @description Time window in which the alert may trigger. */
+            /** @description Time window in which the alert can trigger. */
             schedule: components["schemas"]["ScheduleView"];
             /**
              * @description IANA time zone of the schedule. Defaults to the account's time zone.
@@ -465,7 +465,7 @@ export interface components {
              */
             plateMatchMode?: components["schemas"]["PlateMatchMode"];
             /**
-             * @description Plates to match. `*` matches any number of characters, `?` exactly one. Case, spaces, dots and dashes are ignored, and letters are folded to those that are read (Ä to A). A character that cannot be folded is rejected with its position.
+             * @description Plates to match. `*` matches any number of characters, `?` exactly one. Case, spaces, dots and dashes are ignored. Letters are converted to those that can be read (Ä to A). A character that cannot be converted is rejected with its position.
              * @example [
              *       "AB12CDE",
              *       "XY*"
@@ -493,7 +493,7 @@ export interface components {
              * @default false
              */
             scheduleEnabled?: boolean;
-            /** @description Time window in which the alert may trigger. */
+            /** @description Time window in which the alert can trigger. */
             schedule?: components["schemas"]["ScheduleBody"];
             /** @description IANA time zone of the schedule; null: the account's time zone. */
             timezone?: string | null;
@@ -562,7 +562,7 @@ export interface components {
             /** @description End, exclusive; null: now. At most 31 days after `from`. */
             to?: string | null;
         };
-        /** @description Triggers that the alert would have had if no cooldown was active at the start. */
+        /** @description Triggers that the alert would have had if no cooldown had been active at the start. */
         AlertTestResult: {
             /**
              * @description Recognitions evaluated, oldest first.
@@ -602,7 +602,7 @@ export interface components {
              */
             cameraId: string;
             /**
-             * @description Camera name at that time.
+             * @description Camera name at capture time.
              * @example Gate north
              */
             cameraName: string;
@@ -636,7 +636,7 @@ export interface components {
              * @description Time of the trigger (UTC).
              */
             triggeredAt: string;
-            /** @description Whether it triggered long after the capture. */
+            /** @description Whether the trigger came long after the capture. */
             isLate: boolean;
             /** @description Trigger phase, as in "Explain alert outcomes". */
             phase: components["schemas"]["TriggerPhase"];
@@ -646,12 +646,12 @@ export interface components {
             /** @description Triggers on this page. */
             triggers: components["schemas"]["AlertTriggerBody"][];
             /**
-             * @description `lastKey` of the next page; null on the last one.
+             * @description `lastKey` of the next page; null on the last page.
              * @example eyJ0IjoxNzY0MH0
              */
             nextKey: string | null;
         };
-        /** @description Fields of an alert to update. Omitted fields, also of `schedule`, keep their values. */
+        /** @description Alert fields to update. Omitted fields, including those of `schedule`, keep their values. */
         AlertUpdate: {
             /**
              * @description Name of the alert.
@@ -668,7 +668,7 @@ export interface components {
             /** @description `any` plate, only plates in `plates` (`specific`), or only plates not in `plates` (`allowlist`). */
             plateMatchMode?: components["schemas"]["PlateMatchMode"];
             /**
-             * @description Plates to match. `*` matches any number of characters, `?` exactly one. Case, spaces, dots and dashes are ignored, and letters are folded to those that are read (Ä to A). A character that cannot be folded is rejected with its position.
+             * @description Plates to match. `*` matches any number of characters, `?` exactly one. Case, spaces, dots and dashes are ignored. Letters are converted to those that can be read (Ä to A). A character that cannot be converted is rejected with its position.
              * @example [
              *       "AB12CDE",
              *       "XY*"
@@ -690,7 +690,7 @@ export interface components {
             cameraIds?: string[];
             /** @description Whether `schedule` applies. */
             scheduleEnabled?: boolean;
-            /** @description Time window in which the alert may trigger. */
+            /** @description Time window in which the alert can trigger. */
             schedule?: components["schemas"]["ScheduleBody"];
             /** @description IANA time zone of the schedule; null: the account's time zone. */
             timezone?: string | null;
@@ -1047,7 +1047,7 @@ export interface components {
              */
             url: string;
             /**
-             * @description ID of the notification whose URL was masked.
+             * @description ID of the notification, as returned with the masked URL.
              * @default
              * @example 5f0c91d2
              */
@@ -1096,7 +1096,7 @@ export interface components {
              */
             prefix?: string | null;
         };
-        /** @description A changed field. Values that are secret, very long or plates of a list are omitted. */
+        /** @description A changed field. Secrets, very long values and lists of plates are omitted. */
         AuditChange: {
             /**
              * @description Name of the changed field.
@@ -1148,7 +1148,7 @@ export interface components {
             /** @description Fields that were changed. */
             changes: components["schemas"]["AuditChange"][];
             /**
-             * @description Parameters of the request, or counts.
+             * @description Parameters of the request, or result counts.
              * @example {
              *       "plate": "A****D"
              *     }
@@ -1172,7 +1172,7 @@ export interface components {
             /** @description Up to `limit` entries. */
             entries: components["schemas"]["AuditEntryBody"][];
             /**
-             * @description `lastKey` of the next page; null on the last one.
+             * @description `lastKey` of the next page; null on the last page.
              * @example eyJ0IjoxNzY0MH0
              */
             nextKey: string | null;
@@ -1231,7 +1231,7 @@ export interface components {
             /** @description Time of the last frame (UTC); null: none. */
             lastSeenAt: string | null;
             /**
-             * @description Last error message, for people; null if there was none.
+             * @description Human-readable message of the last error; null if there was none.
              * @example The camera is not responding.
              */
             lastError: string | null;
@@ -1330,7 +1330,7 @@ export interface components {
              */
             cameraId: string;
             /**
-             * @description Camera name at that time.
+             * @description Latest name of the camera.
              * @example Gate north
              */
             cameraName: string;
@@ -1395,7 +1395,7 @@ export interface components {
              */
             code: string | null;
             /**
-             * @description Error message for people, as in a camera's `lastError`; null on success.
+             * @description Human-readable error, as in a camera's `lastError`; null on success.
              * @example The camera rejected the user name or password.
              */
             error: string | null;
@@ -1505,12 +1505,12 @@ export interface components {
             correction: components["schemas"]["CorrectionBody"];
             /**
              * @description Presigned URL of the photo, valid for one hour.
-             * @example owner/2026/11/21/photo.jpg
+             * @example https://s3.example.com/images/photo.jpg?X-Amz-Expires=3600
              */
             photoUrl?: string | null;
             /**
              * @description Presigned URL of the plate crop, valid for one hour.
-             * @example owner/2026/11/21/crop.jpg
+             * @example https://s3.example.com/images/crop.jpg?X-Amz-Expires=3600
              */
             cropUrl?: string | null;
         };
@@ -1527,7 +1527,7 @@ export interface components {
              */
             plate: string | null;
             /**
-             * @description Country or region of the plate; null if not given.
+             * @description Country or region of the plate. Omitted if not given.
              * @example PT
              */
             region?: string | null;
@@ -1560,7 +1560,7 @@ export interface components {
         /** @description The credit balance and the most recent transactions, newest first. */
         CreditsBody: {
             /**
-             * @description Credits available.
+             * @description Balance in credits.
              * @example 9999
              */
             credits: number;
@@ -1631,7 +1631,7 @@ export interface components {
              * @example Received status 503.
              */
             lastError: string | null;
-            /** @description Next attempt (UTC); null: none. */
+            /** @description Next attempt time (UTC); null: none. */
             nextAttemptAt: string | null;
         };
         /**
@@ -1717,7 +1717,7 @@ export interface components {
              */
             id: string;
             /**
-             * @description First and last character of the plate. Only this masked form remains about ten minutes after the erasure is done.
+             * @description First and last characters of the plate. From about ten minutes after the erasure is done, only this masked form is still stored.
              * @example A*****E
              */
             plate: string;
@@ -1825,17 +1825,17 @@ export interface components {
              * @example Courier
              */
             plateName: string | null;
-            /** @description `fired`: the alert triggered. `not_set_off`: conditions are not met. `held_back`: suppressed by the cooldown of another trigger. `withdrawn`: triggered early on another reading of the pass, and withdrawn. `not_then`: it would trigger now, but the alert is newer, or the recognition is still being processed. */
+            /** @description `fired`: the alert triggered. `not_set_off`: conditions are not met. `held_back`: suppressed by the cooldown of another trigger. `withdrawn`: triggered early on another reading of the pass, and withdrawn. `not_then`: the conditions are met now, but were not when the alert was evaluated, or the recognition is still being processed. */
             outcome: components["schemas"]["Outcome"];
-            /** @description Conditions that are not met, by the alert's current settings. */
+            /** @description Conditions of the alert's current settings that are not met. */
             unmet: components["schemas"]["Condition"][];
             /** @description Time of the trigger (UTC); null: none. */
             triggeredAt: string | null;
-            /** @description Whether it triggered long after the capture. */
+            /** @description Whether the trigger came long after the capture. */
             isLate: boolean | null;
             /** @description `final`: triggered after the vehicle had left. `early`: triggered before that, and then `confirmed`, `corrected` (another plate that also matches) or `withdrawn`. */
             phase: components["schemas"]["TriggerPhase"] | null;
-            /** @description Recognition that started the cooldown. */
+            /** @description ID of the recognition that began the cooldown. */
             heldBackBy: string | null;
             /** @description End of the cooldown, in capture time. */
             cooldownUntil: string | null;
@@ -1868,7 +1868,7 @@ export interface components {
          * @enum {string}
          */
         FileEncoding: "utf-8" | "utf-16" | "windows-1250" | "windows-1251" | "windows-1252" | "windows-1253" | "windows-1254" | "iso-8859-1";
-        /** @description Counts of one hour of a camera. */
+        /** @description A camera's counts for one hour. */
         FunnelHourBody: {
             /**
              * Format: date-time
@@ -1908,7 +1908,7 @@ export interface components {
         /** @description A camera in a file. */
         ImportedCameraBody: {
             /**
-             * @description First line of the row, starting at 1.
+             * @description Number of the row's first line, from 1.
              * @example 2
              */
             line: number;
@@ -2006,10 +2006,10 @@ export interface components {
              * @example 9999
              */
             balance: number;
-            /** @description Transaction type: granted, charged or refunded. */
+            /** @description Transaction type: grant, charge (`debit`) or refund. */
             kind: components["schemas"]["EntryKind"];
             /**
-             * @description Reason, for people.
+             * @description Human-readable reason.
              * @example image call
              */
             reason: string;
@@ -2104,7 +2104,7 @@ export interface components {
         /** @description The URL at which to continue the login. */
         OidcBegun: {
             /**
-             * @description Provider URL to which the browser is redirected.
+             * @description Provider URL to open in the browser.
              * @example https://login.example.com/authorize?response_type=code
              */
             url: string;
@@ -2207,7 +2207,7 @@ export interface components {
             isSelf: boolean;
             /** @description Whether the person has a password. */
             hasPassword: boolean;
-            /** @description Linked identity at the OpenID Connect provider; null until the first login through it. */
+            /** @description Identity at the OpenID Connect provider; null if no identity is linked. */
             identity: components["schemas"]["ProviderIdentity"] | null;
             /**
              * Format: date-time
@@ -2248,7 +2248,7 @@ export interface components {
         PersonUpdate: {
             /** @description Role of the person. */
             role?: components["schemas"]["Role"];
-            /** @description False: the person cannot log in, and their open sessions end. */
+            /** @description Whether the person can log in. False also ends their sessions. */
             enabled?: boolean;
         };
         /** @description Bounding box in pixels of the full frame. `x` and `y` are the top-left corner. */
@@ -2293,7 +2293,7 @@ export interface components {
             lastSeenAt: string;
         };
         /**
-         * @description The plates in a file, and a count of its rows.
+         * @description The plates in a file, and how many rows were accepted, skipped or ignored.
          *
          *     `rows` is the sum of `taken`, `duplicates`, `blank`, `headings` and `skippedCount`.
          */
@@ -2345,7 +2345,7 @@ export interface components {
              * @example 1
              */
             skippedCount: number;
-            /** @description Up to 1000 rows. */
+            /** @description The skipped rows, at most 1000. */
             skipped: components["schemas"]["SkippedRowBody"][];
             /** @description Encoding of the file. */
             encoding: components["schemas"]["FileEncoding"];
@@ -2614,7 +2614,7 @@ export interface components {
              * @example Received status 503.
              */
             lastError: string | null;
-            /** @description Next attempt (UTC); null: none. */
+            /** @description Next attempt time (UTC); null: none. */
             nextAttemptAt: string | null;
             /**
              * Format: uuid
@@ -2634,7 +2634,7 @@ export interface components {
         };
         /** @description A page of recognitions, newest first. `nextKey` is null on the last page. */
         RecognitionList: {
-            /** @description Up to `limit`, newest first. */
+            /** @description Up to `limit` items, newest first. */
             recognitions: components["schemas"]["RecognitionBody"][];
             /**
              * @description `lastKey` of the next page; null on the last page.
@@ -2667,7 +2667,7 @@ export interface components {
              */
             creditsRemaining: number;
         };
-        /** @description No fields are required. */
+        /** @description An empty object. Redelivering a delivery takes no parameters. */
         Redeliver: Record<string, never>;
         /** @description The time range of the events to replay. */
         Replay: {
@@ -2736,7 +2736,7 @@ export interface components {
              * @example 06:00
              */
             endTime: string;
-            /** @description Days on which it starts; empty: every day. */
+            /** @description Days on which the window starts; empty: all. */
             daysOfWeek: components["schemas"]["Weekday"][];
         };
         /**
@@ -2746,7 +2746,7 @@ export interface components {
         Scope: "recognitions:read" | "recognitions:write" | "corrections:write" | "erasures:write" | "cameras:read" | "cameras:write" | "alerts:read" | "alerts:write" | "webhooks:read" | "webhooks:write" | "api-keys:read" | "api-keys:write" | "analytics:read" | "credits:read" | "audit:read";
         /** @description A test event to send. Defaults to the first event to which the webhook subscribes. */
         SendTest: {
-            /** @description Event to send; null: the first event of the webhook. */
+            /** @description Event to send; null: the webhook's first event. */
             event?: components["schemas"]["EventName"] | null;
         };
         /**
@@ -2785,7 +2785,7 @@ export interface components {
              * @example Europe/Lisbon
              */
             timezone: string;
-            /** @description Scopes of the caller; in a session, of the role. */
+            /** @description Scopes of the API key, or of the person's role. */
             scopes: components["schemas"]["Scope"][];
             /** @description Expiry time of the credential (UTC); null for an API key that does not expire. */
             expiresAt: string | null;
@@ -2814,7 +2814,7 @@ export interface components {
         /** @description A skipped row. */
         SkippedRowBody: {
             /**
-             * @description First line of the row, starting at 1.
+             * @description Number of the row's first line, from 1.
              * @example 4
              */
             line: number;
@@ -2849,7 +2849,7 @@ export interface components {
              */
             cameraId: string;
             /**
-             * @description Camera name at that time.
+             * @description Camera name at capture time.
              * @example Gate north
              */
             cameraName: string;
