@@ -285,6 +285,7 @@ def _malformed(message: str) -> InvalidInputError:
 
 def _forbidden() -> InvalidInputError:
     return InvalidInputError(
-        "is in a network that is not allowed; see PLATESTREAM_WEBHOOK_ALLOWED_NETWORKS",
+        "is in a private network. The server's administrator must allow this network: "
+        "PLATESTREAM_WEBHOOK_ALLOWED_NETWORKS",
         code="outbound_url_address",
     )

@@ -32,7 +32,6 @@ _MAX_RESPONSE_BYTES = 64 * 1024
 _READ_SECONDS = 1.0
 # More than the attempts that can fail concurrently, at most half of CONCURRENT_ATTEMPTS.
 _RESOLVER_THREADS = 512
-_REFUSED = "is in a network that is not allowed; see PLATESTREAM_WEBHOOK_ALLOWED_NETWORKS"
 # The dispatcher limits the concurrency per endpoint.
 _NO_LIMIT = 0
 _IDLE_SECONDS = 30.0
@@ -59,10 +58,10 @@ class ReceiverAnswer:
 
 @dataclass
 class _Dialled:
-    """The numbers of allowed and rejected addresses to which one request tried to connect."""
+    """The number of allowed addresses that one request dialled, and why others were rejected."""
 
     allowed: int = 0
-    refused: int = 0
+    refused: str = ""
 
 
 # aiohttp creates sockets in the request's context, but its errors report only the last address.
@@ -213,8 +212,8 @@ class HttpSender:
         try:
             check_outbound_address(ip_address(str(address[0]).partition("%")[0]), self._rules)
         except InvalidInputError as error:
-            _dialled.get().refused += 1
-            raise RefusedAddressError(_REFUSED) from error
+            _dialled.get().refused = str(error)
+            raise RefusedAddressError(str(error)) from error
         _dialled.get().allowed += 1
         return socket.socket(family=family, type=kind, proto=proto)
 
@@ -277,7 +276,7 @@ def retry_after_seconds(text: str | None, now_seconds: float) -> float | None:
 def _connection_fault(error: aiohttp.ClientConnectorError, dialled: _Dialled) -> SendResult:
     # An allowed address may respond next time.
     if dialled.refused and not dialled.allowed:
-        return SendResult(kind=SendKind.REFUSED, error=f"The URL {_REFUSED}.")
+        return SendResult(kind=SendKind.REFUSED, error=f"The URL {dialled.refused}.")
     if isinstance(error, aiohttp.ClientConnectorCertificateError):
         return _failed("The receiver's certificate is not trusted.")
     if isinstance(error, aiohttp.ClientSSLError):

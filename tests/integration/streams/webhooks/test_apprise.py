@@ -152,7 +152,7 @@ async def test_a_service_that_hangs_holds_up_no_other(receiver: Receiver) -> Non
     [
         (
             "gotify://127.0.0.1:9/t0ken",
-            "The URL is in a network that is not allowed; see "
+            "The URL is in a private network. The server's administrator must allow this network: "
             "PLATESTREAM_WEBHOOK_ALLOWED_NETWORKS.",
         ),
         ("ntfy://push.example.com/a/b", "The URL names more than one recipient; use"),
