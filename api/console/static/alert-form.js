@@ -93,6 +93,7 @@ export function AlertFields({ form, onForm, failure, cameras, accountZone, sends
     <section class="panel"><h2>${t("Plates")}</h2><div class="fields">
       <${SelectField} label=${t("Trigger on")} value=${form.plateMatchMode} onValue=${set("plateMatchMode")} options=${[["specific", t("Listed plates")], ["allowlist", t("Any plate not on the list")], ["any", t("Any plate")]]} />
       ${form.plateMatchMode !== "any" && html`<${PlateListField} text=${form.plates} onText=${set("plates")} fault=${plateFault(form, failure) ?? fault("plates") ?? fault("plateNames")} />`}
+      ${form.plateMatchMode === "specific" && !plateListOf(form.plates).plates.length && html`<p class="warning wide" role="status">${t("No plate listed, so this alert never triggers.")}</p>`}
     </div></section>
     <${CamerasChoice} form=${form} onForm=${onForm} cameras=${cameras} fault=${fault("cameraIds")} />
     <section class="panel"><h2>${t("Notifications")}</h2>

@@ -23,6 +23,7 @@ const ERRORS = [
   [/^The receiver's certificate is not trusted\.$/, () => t("The receiver's certificate is not trusted.")],
   [/^The TLS handshake failed\.$/, () => t("The TLS handshake failed.")],
   [/^The host name could not be resolved\.$/, () => t("The host name could not be resolved.")],
+  [/^The URL is in a private network\./, () => t("The URL is in a private network. The server's administrator must allow this network: PLATESTREAM_WEBHOOK_ALLOWED_NETWORKS.")],
   [/^The connection failed\.$/, () => t("The connection failed.")],
   [/^No SMTP server is configured\.$/, () => t("Email isn't configured on this server.")],
   [/^Too many deliveries are pending\.$/, () => t("Too many deliveries are pending.")],
@@ -118,16 +119,21 @@ export function Deliveries({ path, sent = 0 }) {
 /** Returns the path of a delivery's webhook or alert. */
 const pathOf = (one) => (one.webhookId ? `/api/webhooks/${one.webhookId}` : `/api/alertas/${one.alertId}`);
 
-async function namesOf(abort) {
-  const [webhooks, alerts] = await Promise.all([get("/api/webhooks", {}, abort), get("/api/alertas", {}, abort)]);
-  return Object.fromEntries([...webhooks.webhooks, ...alerts.alerts].map((one) => [one.id, one.name]));
+/** Returns why nothing was sent. @param {any[]} outcomes of the recognition, each with its alert */
+function whyNothing(outcomes) {
+  const triggered = outcomes.filter((one) => one.outcome === "fired" || one.outcome === "withdrawn");
+  if (triggered.some((one) => one.alert?.notifications.length)) return t("Nothing was sent yet, the recipients were added later, or this was more than 3 months ago.");
+  if (triggered.length) return t("Nothing was sent: no alert that triggered has recipients.");
+  if (outcomes.some((one) => one.outcome === "held_back")) return t("Nothing was sent: the alert was in cooldown.");
+  return t("Nothing was sent: no webhook or alert applied, or this was more than 3 months ago.");
 }
 
-/** The deliveries of a recognition and of the alerts that it triggered. */
-export function RecognitionDeliveries({ id }) {
+/** The deliveries of a recognition and of the alerts that it triggered. @param {{id: string, outcomes: any[] | null}} props `outcomes`: null while they load */
+export function RecognitionDeliveries({ id, outcomes }) {
   const [isFollowed, setFollowed] = useState(false);
   const found = useLoad((abort) => get(`/api/recognitions/${id}/deliveries`, {}, abort), [id], { everySeconds: isFollowed ? 2 : 15 });
-  const names = useLoad(namesOf, [id]);
+  const webhooks = useLoad((abort) => get("/api/webhooks", {}, abort).then((answer) => answer.webhooks), [id]);
+  const names = Object.fromEntries([...(webhooks.data ?? []).map((one) => [one.id, one.name]), ...(outcomes ?? []).map((one) => [one.alertId, one.alertName])]);
   const { isBusy, failure, redeliver } = useRedelivery(pathOf, () => {
     setFollowed(true);
     found.reload();
@@ -136,8 +142,8 @@ export function RecognitionDeliveries({ id }) {
   return html`<section><h2>${t("Deliveries")}</h2>
     <${FormFault} failure=${failure} />
     <${Fault} failure=${found.failure} retry=${found.reload} />
-    ${!found.data && found.isLoading && html`<${Waiting} rows=${2} />`}
-    ${found.data && !rows.length && html`<p class="note">${t("Nothing was sent: no webhook or alert applied, or this was more than 3 months ago.")}</p>`}
-    ${rows.length > 0 && html`<${Table} caption=${t("Deliveries")} columns=${columns(true)}><${DeliveryRows} rows=${rows} onRedeliver=${redeliver} isBusy=${isBusy} names=${names.data ?? {}} /></${Table}>`}
+    ${!rows.length && !(found.data && outcomes) && !found.failure && html`<${Waiting} rows=${2} />`}
+    ${found.data && outcomes && !rows.length && html`<p class="note">${whyNothing(outcomes)}</p>`}
+    ${rows.length > 0 && html`<${Table} caption=${t("Deliveries")} columns=${columns(true)}><${DeliveryRows} rows=${rows} onRedeliver=${redeliver} isBusy=${isBusy} names=${names} /></${Table}>`}
   </section>`;
 }

@@ -31,6 +31,15 @@ export function time(moment) {
   return format({ hour: "2-digit", minute: "2-digit", second: "2-digit", hourCycle: "h23" }).format(new Date(moment));
 }
 
+/** Returns the weekday and time in a time zone, or "" if the browser does not know the zone. @param {string} moment @param {string} timeZone */
+export function weekdayTime(moment, timeZone) {
+  try {
+    return format({ weekday: "short", hour: "2-digit", minute: "2-digit", hourCycle: "h23", timeZone }).format(new Date(moment));
+  } catch {
+    return "";
+  }
+}
+
 /** @param {string} moment */
 export function date(moment) {
   return format({ dateStyle: "medium" }).format(new Date(moment));

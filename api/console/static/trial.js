@@ -69,7 +69,7 @@ export function Trial({ form }) {
     if (sum.isComplete && !sum.matched && sum.evaluated && sum.evaluated <= EXPLAINED) setReasons(await reasonsOf(body, fromMs));
   });
   return html`<section class="panel"><h2>${t("Test on past recognitions")}</h2>
-    <p class="note">${t("Nothing is saved or sent. Assumes the alert has not triggered before.")}</p>
+    <p class="note">${t("Nothing is saved or sent. Cooldowns that began before the time range are ignored.")}</p>
     <div class="actions">
       <${SelectField} label=${t("Time range")} value=${days} onValue=${setDays} options=${[["1", t("Last 24 hours")], ["7", t("Last 7 days")], ["30", t("Last 30 days")]]} />
       <button type="button" disabled=${isBusy} onClick=${start}>${isBusy ? t("Testing…") : t("Run test")}</button>
@@ -78,6 +78,7 @@ export function Trial({ form }) {
     <div role="status">${result && html`<p class="trial"><strong>${tn(result.fired, "Would have triggered {n} time.", "Would have triggered {n} times.")}</strong>${" "}
       ${t("{evaluated} recognitions checked, {matched} matched, {held} suppressed by cooldown.", { evaluated: number(result.evaluated), matched: number(result.matched), held: number(result.matched - result.fired) })}
       ${" "}${reasons.length > 0 && t("Why none matched: {reasons}.", { reasons: reasons.join(" · ") })}
+      ${" "}${reasons.length > 1 && t("Several reasons can apply to one recognition.")}
       ${!result.isComplete && !isBusy && t("Stopped before checking everything. Choose a shorter time range.")}</p>`}</div>
     ${result?.triggers.length > 0 && html`<${Table} caption=${t("Recognitions that would have triggered it")} columns=${[t("Plate"), t("Time"), t("Camera"), { text: t("Confidence"), kind: "number" }]}>
       ${result.triggers.slice(0, 50).map((one) => html`<tr key=${one.recognitionId}><td><${Link} href=${`/recognitions/${one.recognitionId}`} target="_blank"><${Plate} text=${one.plate} /></${Link}></td><td>${dateTime(one.timestamp)}</td><td><bdi>${cameraName(one)}</bdi></td><td class="number"><${Confidence} value=${one.confidence} /></td></tr>`)}

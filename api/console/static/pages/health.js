@@ -2,7 +2,7 @@
 
 import { html, useEffect, useState } from "../html.js";
 import { Failure, get } from "../api.js";
-import { errorOf } from "../deliveries.js";
+import { CHANNELS, errorOf } from "../deliveries.js";
 import { useCameras } from "../filters.js";
 import { ago, number, percent } from "../format.js";
 import { isKnown, useLoad } from "../load.js";
@@ -102,10 +102,14 @@ async function notificationProblems(abort) {
     /** @type {Map<string, any>} */
     const last = new Map();
     for (const one of deliveries) if (!last.has(one.channel)) last.set(one.channel, one);
-    const failed = [...last.values()].find((one) => one.outcome === "dead" || one.outcome === "retrying");
-    return failed && { key: alert.id, text: t("A notification of alert {name} isn't delivered", { name: alert.name }), note: html`<bdi>${errorOf(failed.lastError) || (failed.lastStatus ?? "")}</bdi>`, href: `/alerts/${alert.id}` };
+    return [...last.values()].filter((one) => one.outcome === "dead" || one.outcome === "retrying").map((one) => ({
+      key: alert.id + one.channel,
+      text: one.cause === "test" ? t("A test of alert {name} isn't delivered", { name: alert.name }) : t("A notification of alert {name} isn't delivered", { name: alert.name }),
+      note: html`(${CHANNELS[one.channel]?.() ?? one.channel}) <bdi>${errorOf(one.lastError) || (one.lastStatus ?? "")}</bdi>`,
+      href: `/alerts/${alert.id}`,
+    }));
   }));
-  return found.filter(Boolean);
+  return found.flat();
 }
 
 /** @param {{problems: Problem[], checked: string[]}} props */

@@ -6,10 +6,11 @@ import { Correction, CorrectionButtons } from "../correction.js";
 import { RecognitionDeliveries } from "../deliveries.js";
 import { ErasePlate } from "../erasure.js";
 import { triggerTiming } from "../triggers.js";
-import { IMAGE_API, cameraName, dateTime, number, percent, regionName, time } from "../format.js";
+import { IMAGE_API, cameraName, dateTime, number, percent, regionName, time, weekdayTime } from "../format.js";
 import { useLoad } from "../load.js";
 import { useImage } from "../images.js";
 import { Link } from "../router.js";
+import { scheduleText } from "../schedule.js";
 import { useMay } from "../session.js";
 import { Badge, CopyButton, Empty, Fault, Head, Moment, Plate, Confidence, Table, Waiting } from "../ui.js";
 import { t, tn } from "../words.js";
@@ -19,12 +20,13 @@ const ZOOMS = [1, 1.5, 2, 3, 4, 6];
 const TYPES = { car: () => t("Single line"), "two-row": () => t("Two lines"), motorcycle: () => t("Motorcycle") };
 const DIRECTIONS = { towards: () => t("Towards camera"), away: () => t("Away from camera"), left: () => t("Left"), right: () => t("Right") };
 
+/** The reasons by unmet condition. @type {Record<string, (one: any) => string>} */
 const CONDITIONS = {
   enabled: () => t("Alert is disabled"),
   plate: () => t("Plate doesn't match"),
   camera: () => t("Camera isn't included"),
   confidence: () => t("Confidence is too low"),
-  schedule: () => t("Outside schedule"),
+  schedule: ({ alert, localTime }) => (localTime ? t("Outside schedule: {time} ({zone}). Schedule: {schedule}", { time: localTime, zone: alert.timezone, schedule: scheduleText(alert) }) : t("Outside schedule")),
 };
 
 const OUTCOMES = {
@@ -91,11 +93,11 @@ function Characters({ plate, confidences, alternatives }) {
 function AlertOutcome({ one }) {
   const [kind, text] = OUTCOMES[one.outcome] ?? ["info", () => one.outcome];
   const why = {
-    fired: () => triggerTiming(one),
-    not_set_off: () => one.unmet.map((condition) => CONDITIONS[condition]?.() ?? condition).join(" · "),
+    fired: () => `${t("All conditions were met")} · ${triggerTiming(one)}`,
+    not_set_off: () => one.unmet.map((condition) => CONDITIONS[condition]?.(one) ?? condition).join(" · "),
     held_back: () => html`${t("Cooldown until {time}", { time: dateTime(one.cooldownUntil) })} · <${Link} href=${`/recognitions/${one.heldBackBy}`}>${t("View trigger")}</${Link}>`,
     withdrawn: () => t("Triggered early on a different reading of this vehicle, then withdrawn"),
-    not_then: () => t("Would match now. The alert was created or changed later, or this recognition is still being processed."),
+    not_then: () => (one.isLater ? t("Alert was created later") : t("Would match now. The alert was changed later, or this recognition is still being processed.")),
   }[one.outcome];
   return html`<tr><td><${Link} href=${`/alerts/${one.alertId}`}><bdi>${one.alertName}</bdi></${Link}></td><td><${Badge} kind=${kind}>${text()}</${Badge}></td><td>${why?.()}${one.plateName && html` <span class="note">${t("listed as {name}", { name: one.plateName })}</span>`}</td></tr>`;
 }
@@ -104,12 +106,21 @@ function AlertTable({ caption, alerts }) {
   return html`<${Table} caption=${caption} columns=${[t("Alert"), t("Result"), t("Reason")]}>${alerts.map((one) => html`<${AlertOutcome} key=${one.alertId} one=${one} />`)}</${Table}>`;
 }
 
-/** The alerts of a recognition: first the alerts that matched, and all other alerts on demand. */
-function Alerts({ id }) {
+/** Returns the outcome of a recognition for each alert, with the alert. @param {any} recognition @param {AbortSignal} abort */
+async function outcomesOf({ id, timestamp }, abort) {
+  const [explained, stored] = await Promise.all([get(`/api/recognitions/${id}/alerts`, {}, abort), get("/api/alertas", {}, abort)]);
+  return explained.alerts.map((one) => {
+    const alert = stored.alerts.find((each) => each.id === one.alertId);
+    const isLater = !MATCHED.includes(one.outcome) && Date.parse(alert?.createdAt) > Date.parse(timestamp);
+    return { ...one, alert, isLater, localTime: alert && weekdayTime(timestamp, alert.timezone), outcome: isLater ? "not_then" : one.outcome };
+  });
+}
+
+/** The alerts of a recognition: first the alerts that matched. All others are folded if an alert triggered. */
+function Alerts({ found }) {
   const mayMake = useMay("alerts:write");
-  const found = useLoad((abort) => get(`/api/recognitions/${id}/alerts`, {}, abort), [id]);
   const order = Object.keys(OUTCOMES);
-  const alerts = [...(found.data?.alerts ?? [])].sort((a, b) => order.indexOf(a.outcome) - order.indexOf(b.outcome));
+  const alerts = [...(found.data ?? [])].sort((a, b) => order.indexOf(a.outcome) - order.indexOf(b.outcome));
   const matched = alerts.filter((one) => MATCHED.includes(one.outcome));
   const others = alerts.slice(matched.length);
   return html`<section><h2>${t("Alerts")}</h2>
@@ -117,14 +128,20 @@ function Alerts({ id }) {
     ${!found.data && found.isLoading && html`<${Waiting} rows=${3} />`}
     ${found.data && !alerts.length && html`<p class="note">${t("No alerts yet")} ${mayMake && html`<${Link} href="/alerts/new">${t("Create alert")}</${Link}>`}</p>`}
     ${matched.length > 0 && html`<${AlertTable} caption=${t("Alerts")} alerts=${matched} />`}
-    ${!matched.length && others.length > 0 && html`<p class="note">${t("No alert triggered")}</p>`}
-    ${others.length > 0 && html`<details><summary>${tn(others.length, "Show {n} other alert", "Show {n} other alerts")}</summary><${AlertTable} caption=${t("Other alerts")} alerts=${others} /></details>`}
+    ${!matched.length && others.length > 0 && html`<p class="note">${t("No alert triggered")}</p><${AlertTable} caption=${t("Alerts")} alerts=${others} />`}
+    ${matched.length > 0 && others.length > 0 && html`<details open=${matched[0].outcome !== "fired"}><summary>${tn(others.length, "Show {n} other alert", "Show {n} other alerts")}</summary><${AlertTable} caption=${t("Other alerts")} alerts=${others} /></details>`}
   </section>`;
+}
+
+/** The alerts and deliveries of a recognition. */
+function Outcomes({ recognition }) {
+  const seesDeliveries = useMay("webhooks:read");
+  const found = useLoad((abort) => outcomesOf(recognition, abort), [recognition.id]);
+  return html`<${Alerts} found=${found} />${seesDeliveries && html`<${RecognitionDeliveries} id=${recognition.id} outcomes=${found.data} />`}`;
 }
 
 export function RecognitionPage({ id }) {
   const mayMakeAlerts = useMay("alerts:write");
-  const seesDeliveries = useMay("webhooks:read");
   const found = useLoad((abort) => get(`/api/recognitions/${encodeURIComponent(id)}`, {}, abort).then((answer) => answer.recognition), [id]);
   const one = found.data;
   if (!one) {
@@ -163,7 +180,6 @@ export function RecognitionPage({ id }) {
         <${Characters} plate=${one.plate} confidences=${one.characterConfidences} alternatives=${one.characterAlternatives} />
       </div>
     </div>
-    <${Alerts} id=${one.id} />
-    ${seesDeliveries && html`<${RecognitionDeliveries} id=${one.id} />`}
+    <${Outcomes} recognition=${one} />
     <${ErasePlate} plate=${one.plate} onErased=${found.reload} />`;
 }

@@ -1,10 +1,11 @@
 /** @file A webhook: its form, secret, tests, replays and deliveries. */
 
-import { html, useEffect, useState } from "../html.js";
+import { html, useEffect, useMemo, useState } from "../html.js";
 import { call, get } from "../api.js";
 import { Deliveries } from "../deliveries.js";
 import { fromLocalInput, number, toLocalInput } from "../format.js";
 import { useAction, useLoad } from "../load.js";
+import { networksHint, urlFault } from "../notifications.js";
 import { SigningSecret } from "../rotation.js";
 import { Link, go, unsaved } from "../router.js";
 import { Check, Confirm, Empty, Fault, Field, FormFault, Head, SelectField, TextField, Waiting, toast } from "../ui.js";
@@ -56,10 +57,12 @@ function Form({ webhook, onSaved }) {
     });
   };
   const fault = (name) => failure?.fault(name);
+  // The error is about the URL that was sent, not about later input.
+  const ofUrl = useMemo(() => urlFault(form.url, fault("url")), [failure]);
   return html`<form class="panel" onSubmit=${submit}>
     <div class="fields">
       <${TextField} label=${t("Name")} required maxlength="200" value=${form.name} onValue=${set("name")} fault=${fault("name")} />
-      <${TextField} wide label=${t("URL")} type="url" required spellcheck=${false} value=${form.url} onValue=${set("url")} fault=${fault("url")} hint=${html`${t("http or https. Private network addresses must be allowed by your server administrator:")} <code class="nowrap">PLATESTREAM_WEBHOOK_ALLOWED_NETWORKS</code>`} />
+      <${TextField} wide label=${t("URL")} type="url" required spellcheck=${false} value=${form.url} onValue=${set("url")} fault=${ofUrl} hint=${networksHint()} />
       <fieldset class="wide"><legend>${t("Events")}</legend>${Object.entries(EVENTS).map(([event, text]) => html`<${Check} key=${event} label=${html`<code>${event}</code> ${text()}`} checked=${form.events.includes(event)}
         onValue=${(isOn) => set("events")(isOn ? [...form.events, event] : form.events.filter((one) => one !== event))} />`)}
         ${fault("events") && html`<p class="fault">${fault("events")}</p>`}</fieldset>
