@@ -45,7 +45,9 @@ class ExplainedAlert(ResponseModel):
         description="Conditions of the alert's current settings that are not met."
     )
     triggered_at: Timestamp | None = Field(description="Time of the trigger (UTC); null: none.")
-    is_late: bool | None = Field(description="Whether the trigger came long after the capture.")
+    is_late: bool | None = Field(
+        description="Whether it triggered over two minutes after the capture."
+    )
     phase: TriggerPhase | None = Field(
         description="`final`: triggered after the vehicle had left. `early`: triggered before "
         "that, and then `confirmed`, `corrected` (another plate that also matches) or `withdrawn`."
@@ -82,9 +84,9 @@ class AlertTest(RequestModel):
         end = datetime.now(UTC) if self.to is None else self.to
         from_ms, to_ms = (to_unix_ms(each) for each in (self.from_, end))
         if from_ms > to_ms:
-            raise invalid_field("from", "must not be later than to")
+            raise invalid_field("from", "must not be later than `to`")
         if to_ms - from_ms > _MAX_DAYS * _DAY_MS:
-            raise invalid_field("to", f"must be at most {_MAX_DAYS} days after from")
+            raise invalid_field("to", f"must be at most {_MAX_DAYS} days after `from`")
         within = (min(max(each, 0), LAST_STORABLE_MS) for each in (from_ms, to_ms))
         return Backtest(*within)
 
@@ -106,7 +108,7 @@ class AlertTriggerBody(TriedTrigger):
     id: UUID = Field(description="ID of the trigger.")
     plate_name: str | None = _PLATE_NAME
     triggered_at: Timestamp = Field(description="Time of the trigger (UTC).")
-    is_late: bool = Field(description="Whether the trigger came long after the capture.")
+    is_late: bool = Field(description="Whether it triggered over two minutes after the capture.")
     phase: TriggerPhase = Field(description='Trigger phase, as in "Explain alert outcomes".')
 
 

@@ -103,8 +103,8 @@ Plates = Annotated[
     BeforeValidator(_no_more_than_allowed),
     Field(
         description="Plates to match. `*` matches any number of characters, `?` exactly one. "
-        "Case, spaces, dots and dashes are ignored. Letters are converted to those that can "
-        "be read (Ä to A). A character that cannot be converted is rejected with its position.",
+        "Case, spaces, dots and dashes are ignored. Letters are converted to A to Z "
+        "(Ä to A). Any other character is rejected; the error contains its position.",
         examples=[["AB12CDE", "XY*"]],
     ),
 ]

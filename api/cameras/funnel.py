@@ -61,7 +61,7 @@ class CameraFunnels:
         end_ms = self._now_ms() if to_ms is None else to_ms
         begin_ms = end_ms - DEFAULT_HOURS * HOUR_MS if from_ms is None else from_ms
         if not 0 < end_ms - begin_ms <= MAX_HOURS * HOUR_MS:
-            raise invalid_field("from", f"must be at most {MAX_HOURS} hours before to")
+            raise invalid_field("from", f"must be at most {MAX_HOURS} hours before `to`")
         begin_ms -= begin_ms % HOUR_MS
         earlier_ms = max(0, begin_ms - WEEKS * WEEK_MS)
         span = CameraSpan(owner_id, camera_id, earlier_ms, end_ms)

@@ -124,7 +124,7 @@ async def replay(
     # A request can name any ISO 8601 date-time, but nothing is stored outside this range.
     from_ms, to_ms = (min(max(ms, 0), LAST_STORABLE_MS) for ms in (from_ms, to_ms))
     if from_ms >= to_ms:
-        raise invalid_field("to", "must be later than from")
+        raise invalid_field("to", "must be later than `from`")
     return ReplayAnswer(queued=await deliveries.replay(caller, id, from_ms, to_ms))
 
 

@@ -24,7 +24,7 @@ _TIMEOUT_MS = 3_000
 
 
 class RecognitionFeed(TopicTailer):
-    """Reads the topic, starting with records from some minutes ago. Resumes after an outage."""
+    """Reads the topic, starting ten minutes back. Resumes after an outage."""
 
     def __init__(self, settings: KafkaSettings, recent: RecentRecognitions) -> None:
         """Feed ``recent``, on the event loop that calls :meth:`start`."""
@@ -33,7 +33,7 @@ class RecognitionFeed(TopicTailer):
         self._next: dict[int, int] = {}
 
     def seek(self, consumer: KafkaConsumer, partitions: list[TopicPartition]) -> None:
-        """Resume at the last position, or start with records from some minutes ago."""
+        """Resume at the last position, or start ten minutes back."""
         first = consumer.beginning_offsets(partitions, timeout_ms=_TIMEOUT_MS)
         ends = consumer.end_offsets(partitions, timeout_ms=_TIMEOUT_MS)
         if not self._can_resume(partitions, first, ends):

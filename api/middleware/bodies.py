@@ -21,10 +21,10 @@ MAX_TABLE_BYTES = 262_144
 """Maximum size of a CSV file: about 10,000 rows, ten times the plates that a list can have."""
 
 MAX_IMAGE_BYTES = 10 * 1024 * 1024
-"""The documented limit is 10 MB. This is 10 MiB, because some clients read MB as MiB."""
+"""Maximum size of an image."""
 
 IMAGE_BODY_SECONDS = 60.0
-"""Time limit for the whole body: 10 MB at 1.4 Mbit/s."""
+"""Time limit for the whole body: 10 MiB at 1.4 Mbit/s."""
 
 STALL_SECONDS = 10.0
 MIN_BYTES = 16 << 10

@@ -70,7 +70,7 @@ async def recognize(
     store: StoreParameter = False,
     idempotency_key: IdempotencyKey = None,
 ) -> RecognizeAnswer:
-    """Reads the plates in a JPEG or PNG of at most 10 MB. Only a 200 response costs a credit."""
+    """Reads the plates in a JPEG or PNG of at most 10 MiB. Only a 200 response costs a credit."""
     with images.counted_call(caller):
         call = ImageCall(await read_image_body(request), store, idempotency_key)
         return await images.recognize(caller.owner_id, call)
@@ -86,7 +86,7 @@ demo_router = APIRouter(route_class=GuardedRoute, tags=["Demo"])
 )
 @requires(Public.ANYBODY, BodyKind.IMAGE, limited_by_address=AddressLimit.DEMO)
 async def demonstrate(request: Request, images: ImageRecognitionDep) -> DemoAnswer:
-    """Reads the plates in a JPEG or PNG of at most 10 MB. Stores nothing. 404 if disabled."""
+    """Reads the plates in a JPEG or PNG of at most 10 MiB. Stores nothing. 404 if disabled."""
     images.require_demo()
     started = time.perf_counter()
     readings = await images.read(await read_image_body(request), DEMO)

@@ -1,4 +1,4 @@
-"""Recognises devices on which a person has logged in before, by an encrypted cookie."""
+"""Uses an encrypted cookie to recognise devices from which a person has logged in before."""
 
 import hashlib
 import secrets

@@ -275,7 +275,7 @@ def _host_and_port(parts: SplitResult) -> tuple[str, int | None]:
     try:
         host, port = parts.hostname, parts.port
     except ValueError as error:
-        raise _malformed("The port of the stream URL is not a number up to 65535.") from error
+        raise _malformed("The port of the stream URL must be a number from 1 to 65535.") from error
     if not host or port == 0:
         raise _malformed("The stream URL must have a host, and a port other than 0.")
     if parts.fragment:

@@ -9,7 +9,8 @@ from common.records.recognitions import Direction
 
 _EDGE_SHARE = 0.01
 _CLEAR_GROWTH = math.log(1.25)
-"""Boxes of one plate differ by about 10 % from frame to frame."""
+"""Minimum growth (natural logarithm) that shows a direction. Boxes of one plate differ by about
+10 % from frame to frame."""
 _CLEAR_WIDTHS = 2.0
 _WIDTHS_BESIDE_AXIS = 7.0
 """The width of a lane, in plate widths."""

@@ -62,7 +62,7 @@ class _Owners(msgspec.Struct):
 
 @dataclass
 class Scenery:
-    """State shared by the tests of this folder. ``frames_per_second`` is the capacity of the
+    """State shared by the tests in this folder. ``frames_per_second`` is the capacity of the
     machine, ``image`` shows a plate, and ``sent_at`` has the time (monotonic s) at which each of
     ``sent`` was sent.
     """

@@ -93,7 +93,7 @@ class AlertTriggerBody(TypedDict):
     triggeredAt: str
     """Time of the trigger (UTC)."""
     isLate: bool
-    """Whether the trigger came long after the capture."""
+    """Whether it triggered over two minutes after the capture."""
     phase: TriggerPhase
     """Trigger phase, as in "Explain alert outcomes"."""
 
@@ -1110,7 +1110,7 @@ class AlertBody(TypedDict):
     plateMatchMode: PlateMatchMode
     """`any` plate, only plates in `plates` (`specific`), or only plates not in `plates` (`allowlist`)."""
     plates: list[str]
-    """Plates to match. `*` matches any number of characters, `?` exactly one. Case, spaces, dots and dashes are ignored. Letters are converted to those that can be read (Ä to A). A character that cannot be converted is rejected with its position."""
+    """Plates to match. `*` matches any number of characters, `?` exactly one. Case, spaces, dots and dashes are ignored. Letters are converted to A to Z (Ä to A). Any other character is rejected; the error contains its position."""
     cameraScope: CameraScope
     """`all` cameras, or the `specific` ones in `cameraIds`."""
     cameraIds: list[str]
@@ -1155,7 +1155,7 @@ class AlertCreate(TypedDict):
     plateMatchMode: NotRequired[PlateMatchMode]
     """`any` plate, only plates in `plates` (`specific`), or only plates not in `plates` (`allowlist`)."""
     plates: NotRequired[list[str]]
-    """Plates to match. `*` matches any number of characters, `?` exactly one. Case, spaces, dots and dashes are ignored. Letters are converted to those that can be read (Ä to A). A character that cannot be converted is rejected with its position."""
+    """Plates to match. `*` matches any number of characters, `?` exactly one. Case, spaces, dots and dashes are ignored. Letters are converted to A to Z (Ä to A). Any other character is rejected; the error contains its position."""
     plateNames: NotRequired[dict[str, str]]
     """Display names for entries of `plates`, keyed by entry. Included in notifications."""
     cameraScope: NotRequired[CameraScope]
@@ -1230,7 +1230,7 @@ class AlertUpdate(TypedDict):
     plateMatchMode: NotRequired[PlateMatchMode]
     """`any` plate, only plates in `plates` (`specific`), or only plates not in `plates` (`allowlist`)."""
     plates: NotRequired[list[str]]
-    """Plates to match. `*` matches any number of characters, `?` exactly one. Case, spaces, dots and dashes are ignored. Letters are converted to those that can be read (Ä to A). A character that cannot be converted is rejected with its position."""
+    """Plates to match. `*` matches any number of characters, `?` exactly one. Case, spaces, dots and dashes are ignored. Letters are converted to A to Z (Ä to A). Any other character is rejected; the error contains its position."""
     plateNames: NotRequired[dict[str, str]]
     """Display names for entries of `plates`, keyed by entry. Included in notifications."""
     cameraScope: NotRequired[CameraScope]
@@ -1622,7 +1622,7 @@ class ExplainedAlert(TypedDict):
     triggeredAt: str | None
     """Time of the trigger (UTC); null: none."""
     isLate: bool | None
-    """Whether the trigger came long after the capture."""
+    """Whether it triggered over two minutes after the capture."""
     phase: TriggerPhase | None
     """`final`: triggered after the vehicle had left. `early`: triggered before that, and then `confirmed`, `corrected` (another plate that also matches) or `withdrawn`."""
     heldBackBy: str | None
@@ -1917,7 +1917,7 @@ class AlertPayload(TypedDict):
     plateMatchMode: PlateMatchMode
     """`any` plate, only plates in `plates` (`specific`), or only plates not in `plates` (`allowlist`)."""
     plates: list[str]
-    """Plates to match. `*` matches any number of characters, `?` exactly one. Case, spaces, dots and dashes are ignored. Letters are converted to those that can be read (Ä to A). A character that cannot be converted is rejected with its position."""
+    """Plates to match. `*` matches any number of characters, `?` exactly one. Case, spaces, dots and dashes are ignored. Letters are converted to A to Z (Ä to A). Any other character is rejected; the error contains its position."""
     cameraScope: CameraScope
     """`all` cameras, or the `specific` ones in `cameraIds`."""
     cameraIds: list[str]

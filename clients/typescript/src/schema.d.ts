@@ -225,7 +225,7 @@ export interface components {
             /** @description `any` plate, only plates in `plates` (`specific`), or only plates not in `plates` (`allowlist`). */
             plateMatchMode: components["schemas"]["PlateMatchMode"];
             /**
-             * @description Plates to match. `*` matches any number of characters, `?` exactly one. Case, spaces, dots and dashes are ignored. Letters are converted to those that can be read (Ä to A). A character that cannot be converted is rejected with its position.
+             * @description Plates to match. `*` matches any number of characters, `?` exactly one. Case, spaces, dots and dashes are ignored. Letters are converted to A to Z (Ä to A). Any other character is rejected; the error contains its position.
              * @example [
              *       "AB12CDE",
              *       "XY*"
@@ -378,7 +378,7 @@ export interface components {
             /** @description `any` plate, only plates in `plates` (`specific`), or only plates not in `plates` (`allowlist`). */
             plateMatchMode: components["schemas"]["PlateMatchMode"];
             /**
-             * @description Plates to match. `*` matches any number of characters, `?` exactly one. Case, spaces, dots and dashes are ignored. Letters are converted to those that can be read (Ä to A). A character that cannot be converted is rejected with its position.
+             * @description Plates to match. `*` matches any number of characters, `?` exactly one. Case, spaces, dots and dashes are ignored. Letters are converted to A to Z (Ä to A). Any other character is rejected; the error contains its position.
              * @example [
              *       "AB12CDE",
              *       "XY*"
@@ -465,7 +465,7 @@ export interface components {
              */
             plateMatchMode?: components["schemas"]["PlateMatchMode"];
             /**
-             * @description Plates to match. `*` matches any number of characters, `?` exactly one. Case, spaces, dots and dashes are ignored. Letters are converted to those that can be read (Ä to A). A character that cannot be converted is rejected with its position.
+             * @description Plates to match. `*` matches any number of characters, `?` exactly one. Case, spaces, dots and dashes are ignored. Letters are converted to A to Z (Ä to A). Any other character is rejected; the error contains its position.
              * @example [
              *       "AB12CDE",
              *       "XY*"
@@ -636,7 +636,7 @@ export interface components {
              * @description Time of the trigger (UTC).
              */
             triggeredAt: string;
-            /** @description Whether the trigger came long after the capture. */
+            /** @description Whether it triggered over two minutes after the capture. */
             isLate: boolean;
             /** @description Trigger phase, as in "Explain alert outcomes". */
             phase: components["schemas"]["TriggerPhase"];
@@ -668,7 +668,7 @@ export interface components {
             /** @description `any` plate, only plates in `plates` (`specific`), or only plates not in `plates` (`allowlist`). */
             plateMatchMode?: components["schemas"]["PlateMatchMode"];
             /**
-             * @description Plates to match. `*` matches any number of characters, `?` exactly one. Case, spaces, dots and dashes are ignored. Letters are converted to those that can be read (Ä to A). A character that cannot be converted is rejected with its position.
+             * @description Plates to match. `*` matches any number of characters, `?` exactly one. Case, spaces, dots and dashes are ignored. Letters are converted to A to Z (Ä to A). Any other character is rejected; the error contains its position.
              * @example [
              *       "AB12CDE",
              *       "XY*"
@@ -1831,7 +1831,7 @@ export interface components {
             unmet: components["schemas"]["Condition"][];
             /** @description Time of the trigger (UTC); null: none. */
             triggeredAt: string | null;
-            /** @description Whether the trigger came long after the capture. */
+            /** @description Whether it triggered over two minutes after the capture. */
             isLate: boolean | null;
             /** @description `final`: triggered after the vehicle had left. `early`: triggered before that, and then `confirmed`, `corrected` (another plate that also matches) or `withdrawn`. */
             phase: components["schemas"]["TriggerPhase"] | null;

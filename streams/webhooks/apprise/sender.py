@@ -96,7 +96,7 @@ class AppriseSender:
 
 
 class _Attempt:
-    """An attempt, whose plugin runs in a thread and whose requests are sent on the event loop."""
+    """One attempt to notify. The plugin runs in a thread, the requests on the event loop."""
 
     def __init__(self, http: HttpSender, loop: asyncio.AbstractEventLoop) -> None:
         self._http = http

@@ -302,7 +302,7 @@ def image_call(
 
 
 def triggered(number: int, plate: str, at_ms: int, **changed: object) -> AlertTrigger:
-    """Return a trigger of the account's alert with that number."""
+    """Return a trigger of the account's alert with this ``number``."""
     rule = alert(number, owner_id=OWNER)
     record = seen(at_ms, plate)
     trigger = AlertTrigger(

@@ -1,4 +1,4 @@
-"""The reasons why alerts triggered or did not trigger, without a database."""
+"""Reasons why alerts did or did not trigger, tested without a database."""
 
 import asyncio
 import itertools
