@@ -1,7 +1,7 @@
 /** @file Requests to the public API, with the session's cookie. */
 
 import { signal } from "./signal.js";
-import { t } from "./words.js";
+import { t, translated } from "./words.js";
 
 /**
  * A request that failed or was rejected.
@@ -18,7 +18,7 @@ export class Failure extends Error {
     this.code = body.code ?? "";
     this.requestId = body.requestId ?? "";
     this.retryAfter = body.retryAfter ?? 0;
-    this.fields = body.fields ?? [];
+    this.fields = (body.fields ?? []).map(({ path, message }) => ({ path, message: translated(message) }));
   }
 
   /** Whether the same request may succeed later: the network, the server or a rate limit caused the failure. */
@@ -36,7 +36,7 @@ export class Failure extends Error {
 function sentence(status, body) {
   if (status === 0) return t("Can't reach the server. Check your connection.");
   const known = BY_CODE[body.code ?? ""];
-  return known ? known(body.error ?? "") : (body.error ?? t("The server returned an error ({status}). Try again; if it keeps happening, contact your server administrator.", { status }));
+  return known ? known(body.error ?? "") : (translated(body.error ?? "") || t("The server returned an error ({status}). Try again; if it keeps happening, contact your server administrator.", { status }));
 }
 
 /** The sentences of `rate_limited` that name no limit. */
@@ -46,13 +46,13 @@ const GENERIC_RATE_LIMIT = /^(The request limit was reached|Rate limit exceeded)
 const BY_CODE = {
   invalid_request: () => t("Some fields aren't valid. Check the highlighted fields."),
   // Other sentences name the limit that was reached.
-  rate_limited: (error) => (!error || GENERIC_RATE_LIMIT.test(error) ? t("Too many requests. Wait a moment and try again.") : error),
-  limit_reached: (error) => `${error} ${t("If you need more, ask your server administrator to raise the limit.")}`,
+  rate_limited: (error) => (!error || GENERIC_RATE_LIMIT.test(error) ? t("Too many requests. Wait a moment and try again.") : translated(error)),
+  limit_reached: (error) => `${translated(error)} ${t("If you need more, ask your server administrator to raise the limit.")}`,
   not_found: () => t("Not found. It may have been deleted."),
   invalid_cursor: () => t("This page of results is no longer valid. Go back to the first page."),
   dependency_unavailable: () => t("Part of the service is down. Check Health, then try again."),
   // Another sentence names the address at which the identity provider can be used.
-  cross_site_request: (error) => (error.startsWith("Log in with ") ? error : t("This request was blocked because it came from another site. Reload the page and try again.")),
+  cross_site_request: (error) => (error.startsWith("Log in with ") ? translated(error) : t("This request was blocked because it came from another site. Reload the page and try again.")),
   body_too_large: () => t("Too much data in one request. Shorten it and try again."),
   temporarily_blocked: () => t("Too many requests: this session is blocked for a few minutes. Try again later."),
   internal_error: () => t("Something went wrong on the server. Try again."),

@@ -3,6 +3,9 @@
 /** @type {Record<string, string>} */
 let table = {};
 
+/** Sentences of the server, with `{name}` for a variable part. @type {Record<string, string>} */
+let sentences = {};
+
 const STORAGE_KEY = "platestream.language";
 const LANGUAGES = { en: "English", pt: "Português (Brasil)" };
 
@@ -15,7 +18,7 @@ export const language = chosen();
 /** Loads the language's table. Await this before rendering. */
 export async function loadWords() {
   document.documentElement.lang = language === "pt" ? "pt-BR" : language;
-  if (language !== "en") table = (await import(`./words/${language}.js`)).words;
+  if (language !== "en") ({ words: table, sentences } = await import(`./words/${language}.js`));
 }
 
 /**
@@ -24,9 +27,22 @@ export async function loadWords() {
  * @param {Record<string, string | number>} [values]
  */
 export function t(text, values) {
-  const words = Object.hasOwn(table, text) ? table[text] : text;
-  if (!values) return words;
+  return filled(Object.hasOwn(table, text) ? table[text] : text, values);
+}
+
+/** @param {string} words @param {Record<string, string | number>} [values] */
+function filled(words, values = {}) {
   return words.replace(/\{(\w+)\}/g, (whole, name) => (name in values ? String(values[name]) : whole));
+}
+
+/** Returns a sentence or field error of the server in the interface's language, or in English if it is unknown. @param {string} text */
+export function translated(text) {
+  for (const [english, words] of Object.entries(sentences)) {
+    const form = english.replace(/[.*+?^$()|[\]\\]/g, "\\$&").replace(/\{(\w+)\}/g, "(?<$1>.+)");
+    const found = new RegExp(`^${form}$`).exec(text);
+    if (found) return filled(words, found.groups);
+  }
+  return text;
 }
 
 /**

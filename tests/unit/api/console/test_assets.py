@@ -14,7 +14,8 @@ from api.console.assets import ASSETS, Console, console
 from api.console.routes import VIEWS
 from ingest.errors import CaptureErrorCode
 
-STATIC = Path(__file__).resolve().parents[4] / "api" / "console" / "static"
+ROOT = Path(__file__).resolve().parents[4]
+STATIC = ROOT / "api" / "console" / "static"
 VENDOR_SHA256: Final[Mapping[str, str]] = {
     # htm 3.1.1, dist/htm.mjs
     "htm.mjs": "ab33dd3f38059b9be4d5f5350128eefb2356639c4e0bbe9d9e8b3ba75847e9e4",
@@ -25,6 +26,20 @@ VENDOR_SHA256: Final[Mapping[str, str]] = {
 FIRST_LOAD_BYTES = 250_000
 _SPOKEN = re.compile(r'\bt\(\s*"((?:[^"\\]|\\.)*)"')
 _COUNTED = re.compile(r'\btn\([^"]*?"((?:[^"\\]|\\.)*)",\s*"((?:[^"\\]|\\.)*)"')
+
+
+_FIELD_ERROR = re.compile(
+    r'(?<!\[)"((?:(?:must|has|contains|cannot|requires|is)(?! not resp) |The stream URL)[^"\n]+)"'
+)
+_OTHERS = re.compile(r"/(adapters|cli|db|health|oidc|restore)/|settings\.py|openapi\.py")
+"""Modules whose messages do not follow the name of a field."""
+
+
+def _portuguese() -> list[dict[str, str]]:
+    """Return the translations of the console's own texts, and of the server's sentences."""
+    text = (STATIC / "words" / "pt.js").read_text(encoding="utf-8")
+    line = re.compile(r'^  "((?:[^"\\]|\\.)*)": "((?:[^"\\]|\\.)*)",$', re.M)
+    return [dict(line.findall(part)) for part in text.split("export const sentences")]
 
 
 def _own_modules() -> Iterator[Path]:
@@ -67,14 +82,26 @@ def test_all_that_is_said_is_said_in_portuguese_too() -> None:
         text = path.read_text(encoding="utf-8")
         said |= set(_SPOKEN.findall(text))
         said |= {each for pair in _COUNTED.findall(text) for each in pair}
-    table = (STATIC / "words" / "pt.js").read_text(encoding="utf-8")
-    translated = dict(re.findall(r'^  "((?:[^"\\]|\\.)*)": "((?:[^"\\]|\\.)*)",$', table, re.M))
+    translated, sentences = _portuguese()
 
     assert said - set(translated) == set()
     assert set(translated) - said == set()
-    for english, portuguese in translated.items():
+    for english, portuguese in (translated | sentences).items():
         values = re.compile(r"\{\w+\}")
         assert sorted(values.findall(english)) == sorted(values.findall(portuguese)), english
+
+
+def test_every_field_error_of_the_api_has_a_portuguese_text() -> None:
+    _, sentences = _portuguese()
+    said: set[str] = set()
+    for path in (*(ROOT / "api").rglob("*.py"), *(ROOT / "common").glob("[apru]*/*.py")):
+        if not _OTHERS.search(path.as_posix()):
+            text = re.sub(r'"\s*\n\s*f?"', "", path.read_text(encoding="utf-8"))
+            said |= set(_FIELD_ERROR.findall(text))
+    forms = [re.sub(r"\\{.*\\}|(?<= )$", ".+", re.escape(each)) for each in said]
+
+    assert len(forms) > 70
+    assert [each for each in forms if not re.search(f"^{each}$", "\n".join(sentences), re.M)] == []
 
 
 def test_every_capture_error_has_the_text_of_a_stream_test() -> None:
