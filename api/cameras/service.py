@@ -150,20 +150,19 @@ class Cameras:
         return await self._database.run(lambda session: repository.renew_due(session, self._price))
 
     def _insert(self, session: Session, owner_id: UUID, values: CameraValues) -> _NewCamera:
-        price = self._price
         owner = lock_owner(session, owner_id)
         cameras = repository.count_cameras(session, owner_id) + 1
         self._limits.require(OwnerLimit.CAMERAS, owner_id, owner.limits, cameras)
         self._require_frames(session, owner, self._demand(values))
-        with _conflicts_as_errors():
+        with _conflicts_as_errors(values):
             row = repository.insert_camera(session, owner_id, values)
-        if not price:
+        if not self._price:
             return _NewCamera(row, None)
         lease = timedelta(seconds=_ABANDONED_AFTER_SECONDS)
-        reservation = repository.reserve_first(session, owner_id, price, lease)
+        reservation = repository.reserve_first(session, owner_id, self._price, lease)
         if reservation is None:
             # The error also rolls back the insertion.
-            raise _insufficient_credits(price)
+            raise _insufficient_credits(self._price)
         return _NewCamera(row, reservation)
 
     async def _is_assigned(self, new: _NewCamera) -> bool:
@@ -182,7 +181,7 @@ class Cameras:
             return row
         self._require_frames(session, owner, self._demand(values) - self._demand(row.values))
         self._pay_to_enable(session, row, values)
-        with _conflicts_as_errors():
+        with _conflicts_as_errors(values):
             return repository.change_camera(session, camera_id, values)
 
     def _demand(self, values: CameraValues) -> float:
@@ -246,9 +245,10 @@ def _insufficient_credits(price: int) -> ApiError:
 
 
 @contextmanager
-def _conflicts_as_errors() -> Iterator[None]:
+def _conflicts_as_errors(values: CameraValues) -> Iterator[None]:
     try:
         yield
     except DuplicateIdentifierError as error:
-        fault = FieldFault("identifier", "is already used by another camera")
+        path = "rtspUrl" if values.identifier_derived else "identifier"
+        fault = FieldFault(path, "is already used by another camera")
         raise ApiError(ErrorCode.DUPLICATE_IDENTIFIER, fields=(fault,)) from error
