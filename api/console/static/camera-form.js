@@ -46,14 +46,26 @@ export function streamUrlOf({ scheme, host, path, user, password }) {
   return host.trim() && `${scheme}://${login}${host.trim()}/${path.trim().replace(/^\//, "")}`;
 }
 
+const URL_PARTS = /^(?:(?<scheme>rtsps?|https?):\/\/|(?!\w+:\/\/))(?:(?<user>[^:@/]*)(?::(?<password>[^/]*))?@)?(?<host>[^/]*)\/?(?<path>.*)$/;
+
+/** @param {string} text */
+function decoded(text) {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return text;
+  }
+}
+
+/** Returns the separate fields of a stream URL. They are empty for another scheme. @param {string} url */
+export function partsOf(url) {
+  const { scheme = "rtsp", user = "", password = "", host = "", path = "" } = URL_PARTS.exec(url.trim())?.groups ?? {};
+  return { scheme, host, path, user: decoded(user), password: decoded(password) };
+}
+
 /** The address of a new camera in separate fields. */
-function AddressParts({ onUrl, fault, children }) {
-  const [parts, setParts] = useState({ scheme: "rtsp", host: "", path: "", user: "", password: "" });
-  const set = (name) => (value) => {
-    const next = { ...parts, [name]: value };
-    setParts(next);
-    onUrl(streamUrlOf(next));
-  };
+function AddressParts({ parts, onParts, fault, children }) {
+  const set = (name) => (value) => onParts({ ...parts, [name]: value });
   const text = { spellcheck: false, autocomplete: "off" };
   return html`<div class="fields wide">
     <${SelectField} label=${t("Protocol")} value=${parts.scheme} onValue=${set("scheme")} options=${SCHEMES} />
@@ -68,16 +80,21 @@ function AddressParts({ onUrl, fault, children }) {
 /** The stream's URL with its test. */
 function Address({ form, onUrl, fault, test, cameraId }) {
   const button = html`<${StreamTestButton} test=${test} url=${form.rtspUrl} cameraId=${cameraId} />`;
+  const [parts, setParts] = useState(partsOf(""));
   const [isSplit, setSplit] = useState(false);
   const choose = (kind) => {
     setSplit(kind === "parts");
-    onUrl("");
+    if (kind === "parts" && form.rtspUrl) setParts(partsOf(form.rtspUrl));
+  };
+  const change = (next) => {
+    setParts(next);
+    onUrl(streamUrlOf(next));
   };
   return html`${!cameraId && html`<div class="wide"><${Segments} label=${t("Camera address")} value=${isSplit ? "parts" : "url"} onValue=${choose} options=${[["url", t("Stream URL")], ["parts", t("Host and password")]]} /></div>`}
-    ${isSplit ? html`<${AddressParts} onUrl=${onUrl} fault=${fault}>${button}</${AddressParts}>`
+    ${isSplit ? html`<${AddressParts} parts=${parts} onParts=${change} fault=${fault}>${button}</${AddressParts}>`
     : html`<div class="wide with-button"><${TextField} label=${t("Stream URL")} required inputmode="url" spellcheck=${false} autocomplete="off" placeholder="rtsp://user:password@192.168.1.20:554/stream1"
         value=${form.rtspUrl} onValue=${onUrl} fault=${fault}
-        hint=${cameraId ? t("*** is the saved password. If you change the host, port or user, enter the password again.") : t("RTSP, RTSPS, HTTP or HTTPS. Percent-encode special characters in the password, or enter host and password separately.")} />${button}</div>`}
+        hint=${form.rtspUrl.includes("***") ? t("*** is the saved password. If you change the host, port or user, enter the password again.") : t("RTSP, RTSPS, HTTP or HTTPS; file too, if the server has a folder for camera files. Percent-encode special characters in the password, or enter host and password separately.")} />${button}</div>`}
     <div class="wide"><${StreamTestResult} test=${test} shown=${["rtspUrl"]} /></div>`;
 }
 

@@ -11,7 +11,7 @@ import { ADMINISTRATOR, refreshSession, session, useMay } from "../session.js";
 import { shortcuts, theme } from "../settings.js";
 import { useSignal } from "../signal.js";
 import { Check, Fault, FormFault, Head, Moment, SelectField, Table, TextField, Waiting, toast } from "../ui.js";
-import { chooseLanguage, language, languages, t } from "../words.js";
+import { chooseLanguage, language, languages, t, tn } from "../words.js";
 
 const KINDS = { grant: () => t("Granted"), debit: () => t("Used"), refund: () => t("Refunded") };
 
@@ -44,7 +44,7 @@ function Credits() {
     ${!found.data && found.isLoading && html`<${Waiting} rows=${3} />`}
     ${found.data && html`<p class="figure">${number(found.data.credits)}</p>
       <p class="note">${t("Each Image API request uses 1 credit. Your server administrator can add more.")}</p>
-      ${ledger.length > 0 && html`<p class="note">${t("Last {n} changes", { n: number(ledger.length) })}</p>
+      ${ledger.length > 0 && html`<p class="note">${tn(ledger.length, "Last change", "Last {n} changes")}</p>
         ${isWhole ? html`<${Table} caption=${t("Credit history")} columns=${[t("Time"), t("Type"), { text: t("Change"), kind: "number" }, { text: t("Balance"), kind: "number" }, t("Reason")]}>
             ${ledger.map((entry, at) => html`<tr key=${at}><td><${Moment} at=${entry.createdAt} /></td><td>${KINDS[entry.kind]?.() ?? entry.kind}</td><td class="number">${signed(entry.delta)}</td><td class="number">${number(entry.balance)}</td><td><bdi>${REASONS[entry.reason]?.() ?? entry.reason}</bdi></td></tr>`)}
           </${Table}>`

@@ -58,8 +58,11 @@ async function chartsOf(days, abort) {
     hourlyChart[hour].count += 1;
     heatMap[(new Date(`${local.slice(0, 10)}T00:00Z`).getUTCDay() + 6) % WEEK][hour] += 1;
   }
+  const isWhole = found.isAll || rows.length < found.rows.length;
   return {
-    shown: found.isAll || rows.length < found.rows.length ? 0 : rows.length,
+    shown: isWhole ? 0 : rows.length,
+    // From the same rows as the other charts, so that their totals match.
+    days: isWhole ? days.map(({ date }) => ({ date, count: rows.filter((row) => row.local.startsWith(date)).length })) : days,
     hourlyChart,
     heatMap,
     cameraChart: ranked(rows, (row) => row.cameraId).map(({ row, count }) => ({ cameraId: row.cameraId, cameraName: row.cameraName, count })),
@@ -85,16 +88,17 @@ export function AnalyticsPage({ query }) {
   const data = found.data;
   const period = query.days === "1" || query.days === "7" ? query.days : "";
   const days = data ? data.dailyChart.slice(-Number(period || data.dailyChart.length)) : [];
-  const part = useLoad((abort) => (period && days.length ? chartsOf(days, abort) : Promise.resolve(null)), [period, days[0]?.date]);
+  const part = useLoad((abort) => (period && days.length ? chartsOf(days, abort) : Promise.resolve(null)), [period, days[0]?.date], { everySeconds: period ? 60 : 0 });
   if (!data) return html`<${Head} title=${t("Analytics")} /><${Fault} failure=${found.failure} retry=${found.reload} />${found.isLoading && html`<${Waiting} rows=${8} />`}`;
   const { last, change } = weekOnWeek(data.dailyChart);
   const charts = period ? part.data : data;
+  const shownDays = part.data?.days ?? days;
   return html`<${Head} title=${t("Analytics")} note=${zone ? t("Days and hours in {zone}", { zone }) : ""}>
       <${Segments} label=${t("Period")} value=${period} onValue=${(value) => goQuery({ days: value }, { replace: true })} options=${PERIODS.map(([value, text]) => [value, text()])} />
     </${Head}>
     <${Fault} failure=${found.failure ?? part.failure} retry=${found.failure ? found.reload : part.reload} />
     <div class="facts">
-      <div><span>${t("Recognitions today")}</span><strong>${number(data.dailyChart.at(-1).count)}</strong></div>
+      <div><span>${t("Recognitions today")}</span><strong>${number(shownDays.at(-1).count)}</strong></div>
       <div><span>${t("Last 7 full days")}</span><strong>${number(last)}</strong>${change !== null && html`<em>${t("{change} vs previous 7 days", { change: `${change >= 0 ? "+" : "−"}${percent(Math.abs(change))}` })}</em>`}</div>
       <div><span>${t("Last 30 days")}</span><strong>${number(data.stats.total30d)}</strong></div>
       <div><span>${t("Read rate (30 days)")}</span><strong>${percent(data.stats.successRate / 100)}</strong></div>
@@ -103,7 +107,7 @@ export function AnalyticsPage({ query }) {
     ${charts?.shown > 0 && html`<p class="note count-line">${t("Charts by hour, camera and plate show the newest {n} recognitions of this period.", { n: number(charts.shown) })}</p>`}
     ${!charts && !part.failure && html`<${Waiting} rows=${8} />`}
     <div class="charts">
-      ${charts && html`<${Charts} days=${days} charts=${charts} />`}
+      ${charts && html`<${Charts} days=${shownDays} charts=${charts} />`}
       <section class="panel chart"><h2>${t("Latest recognitions")}</h2><${Table} caption=${t("Latest recognitions")} columns=${[t("Plate"), t("Camera"), t("Time")]}>
         ${data.recent.map((row) => html`<tr key=${row.id} class="opens" onClick=${opens(`/recognitions/${row.id}`)}><td><${Link} href=${`/recognitions/${row.id}`} class="plate-link"><${Plate} text=${row.plate} /></${Link}></td><td><bdi>${cameraName(row)}</bdi></td><td><${Moment} at=${row.timestamp} format=${shortDateTime} /></td></tr>`)}
       </${Table}></section>

@@ -8,7 +8,7 @@ import { useAction, useLoad } from "../load.js";
 import { Link, go, unsaved } from "../router.js";
 import { useMay } from "../session.js";
 import { signal, useSignal } from "../signal.js";
-import { StreamTestButton, StreamTestResult, causeOf, useStreamTest } from "../stream-test.js";
+import { causeOf, useStreamTest } from "../stream-test.js";
 import { CameraStateBadge, Confirm, Empty, Fault, FormFault, Head, Moment, RowMenu, Waiting, toast } from "../ui.js";
 import { ZoneEditor } from "../zones.js";
 import { t, tn } from "../words.js";
@@ -18,22 +18,19 @@ const UNSAVED = () => t("You have unsaved changes. Leave without saving?");
 /** The ID of the camera that was just added on this page, or "". */
 export const justAdded = signal("");
 
-/** Why there is no video, or a warning, with a test of the stream. */
+/** Why there is no video, or a warning. */
 function Trouble({ camera }) {
-  const test = useStreamTest();
   const isNew = useSignal(justAdded) === camera.id;
-  const mayTest = useMay("cameras:write");
   if (!camera.lastError) return isNew && html`<p class="notice" role="status">${camera.status === "online" ? html`<strong>${t("Camera added")}</strong> · ${t("You can now draw zones.")}` : t("Saved. Connecting to the camera…")}</p>`;
-  const title = camera.status === "online" ? t("Warning:") : isNew ? t("Saved. The camera can't be reached yet:") : t("No video:");
-  return html`<div class=${camera.status === "offline" && !isNew ? "alarm" : "warning"} role=${isNew ? "status" : undefined}><p><strong>${title}</strong> <bdi>${causeOf(camera.lastError)}</bdi></p>
-      ${mayTest && html`<${StreamTestButton} test=${test} url=${camera.rtspUrl} cameraId=${camera.id} />`}</div>
-    <${StreamTestResult} test=${test} />`;
+  const isConnecting = camera.status === "connecting";
+  const title = camera.status === "online" ? t("Warning:") : !isConnecting ? t("No video:") : isNew ? t("Saved. Still trying to connect:") : t("Still trying to connect:");
+  return html`<p class=${camera.status === "offline" ? "alarm" : "warning"} role=${isNew ? "status" : undefined}><strong>${title}</strong> <bdi>${causeOf(camera.lastError)}</bdi></p>`;
 }
 
 function State({ camera }) {
   const facts = [
     [t("Status"), html`<${CameraStateBadge} state=${camera.status} />`],
-    [t("Last frame"), html`<${Moment} at=${camera.lastSeenAt} />`],
+    [t("Last frame"), camera.lastSeenAt ? html`<${Moment} at=${camera.lastSeenAt} />` : t("Never")],
     [t("Resolution"), camera.frameWidth ? `${camera.frameWidth} × ${camera.frameHeight}` : "–"],
     ...(camera.decoder && camera.decoder !== "software" ? [[t("Decoder"), camera.decoder]] : []),
     [t("Added on"), html`<${Moment} at=${camera.createdAt} />`],

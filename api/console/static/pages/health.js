@@ -191,6 +191,7 @@ export function HealthPage() {
     ${!isAllKnown && html`<${Waiting} rows=${5} />`}
     ${isAllKnown && html`<${Fault} failure=${failed?.failure} retry=${failed?.reload} />
       ${(problems.length > 0 || !failed) && html`<${Verdict} problems=${problems} checked=${checked} />`}
+      ${!isKnown(installation) && html`<${Waiting} rows=${5} />`}
       ${data && !data.isHidden && html`<${Installation} data=${data} />`}
       <p class="hint about">${about.data && t("Platestream {version}", { version: about.data })}${data && !data.isHidden && html` · ${t("Metrics for all stages are available to Prometheus. For troubleshooting, see docs/operations.md.")}`}</p>`}`;
 }

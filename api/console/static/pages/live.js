@@ -20,6 +20,9 @@ const SHOWN = 100;
 const ALERT_SECONDS = 5;
 const MAX_REQUESTS = 10;
 
+/** Cameras that work come first. */
+const ORDER = ["online", "connecting", "offline", "disabled"];
+
 /** @type {AudioContext | undefined} */
 let audio;
 
@@ -163,7 +166,7 @@ export function LivePage({ query }) {
         <h2>${t("Cameras")} <span class="count">${cameras.data ? t("{n} of {all} online", { n: number(online), all: number(cameras.data.length) }) : ""}</span></h2>
         ${!cameras.data && html`<${Waiting} rows=${3} />`}
         ${cameras.data?.length === 0 && html`<${Empty} title=${t("No cameras yet")}>${mayAdd && html`<${Link} href="/cameras/new">${t("Add camera")}</${Link}>`}</${Empty}>`}
-        ${cameras.data && html`<${Wall} cameras=${cameras.data} />`}
+        ${cameras.data && html`<${Wall} cameras=${[...cameras.data].sort((one, other) => ORDER.indexOf(one.status) - ORDER.indexOf(other.status))} />`}
       </section>
     </div>`;
 }
