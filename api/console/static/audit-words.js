@@ -1,6 +1,11 @@
 /** @file The words for entries of the audit log. */
 
-import { dateTime } from "./format.js";
+import { ERASED } from "./erasure.js";
+import { MODES } from "./filters.js";
+import { dateTime, percent } from "./format.js";
+import { REASONS } from "./pages/account.js";
+import { ROLES } from "./roles.js";
+import { scheduleText } from "./schedule.js";
 import { t, tn } from "./words.js";
 
 /** @typedef {import("#api").components["schemas"]["AuditEntryBody"]} Entry */
@@ -85,6 +90,69 @@ const ACTORS = {
   database: () => t("Someone with database access"),
 };
 
+/** Names of changed fields and of parameters. @type {Record<string, () => string>} */
+const FIELDS = {
+  ...ERASED,
+  cameraId: () => t("Camera"),
+  cameraIds: () => t("Selected cameras"),
+  cameraScope: () => t("Cameras"),
+  cooldownMinutes: () => t("Cooldown (minutes)"),
+  cooldownScope: () => t("Cooldown applies to"),
+  credits: () => t("Credits"),
+  description: () => t("Description"),
+  disabledReason: () => t("Reason"),
+  early: () => t("Trigger early, before the vehicle has left"),
+  email: () => t("Email"),
+  enabled: () => t("Enabled"),
+  events: () => t("Events"),
+  expiresAt: () => t("Expires"),
+  format: () => t("Format"),
+  from: () => t("From"),
+  headers: () => t("Custom headers"),
+  identifier: () => t("Identifier"),
+  location: () => t("Location"),
+  match: () => t("Match mode"),
+  matchTolerance: () => t("Misread tolerance"),
+  minConfidence: () => t("Minimum confidence"),
+  minPlateWidth: () => t("Minimum plate width (px)"),
+  name: () => t("Name"),
+  notifications: () => t("Notifications"),
+  notificationSecret: () => t("Alert notification secret"),
+  password: () => t("Password"),
+  plate: () => t("Plate"),
+  plateMatchMode: () => t("Trigger on"),
+  plateNames: () => t("Names of plates"),
+  plates: () => t("Plates"),
+  prefix: () => t("Prefix"),
+  reading: () => t("Plate"),
+  reason: () => t("Reason"),
+  region: () => t("Country or region"),
+  role: () => t("Role"),
+  rtspUrl: () => t("Stream URL"),
+  sampleFps: () => t("Sampling rate (fps)"),
+  schedule: () => t("Schedule"),
+  scheduleEnabled: () => t("Limit to a schedule"),
+  scopes: () => t("Scopes"),
+  secret: () => t("Signing secret"),
+  timezone: () => t("Time zone"),
+  to: () => t("To"),
+  url: () => t("URL"),
+  zones: () => t("Detection area"),
+};
+
+/** Texts of values, by field. @type {Record<string, (value: any) => string | undefined>} */
+const VALUES = {
+  cameraScope: (value) => (value === "all" ? t("All cameras and Image API") : t("Selected cameras")),
+  cooldownScope: (value) => ({ alert: t("Whole alert"), plate: t("Each plate"), plate_camera: t("Each plate at each camera") })[value],
+  match: (value) => MODES.find(([mode]) => mode === value)?.[1](),
+  minConfidence: (value) => percent(Number(value)),
+  plateMatchMode: (value) => ({ specific: t("Listed plates"), allowlist: t("Any plate not on the list"), any: t("Any plate") })[value],
+  reason: (value) => REASONS[value]?.(),
+  role: (value) => ROLES[value]?.name(),
+  schedule: (value) => scheduleText({ scheduleEnabled: true, schedule: value }),
+  zones: (value) => tn(value.length, "{n} zone", "{n} zones"),
+};
+
 /** A time in ISO 8601. */
 const INSTANT = /^\d{4}-\d\d-\d\dT\d\d:\d\d/;
 
@@ -120,14 +188,21 @@ export function pathOf({ subject, action }) {
   return `/${PLACES[subject.kind]}/${subject.id}`;
 }
 
+/** Returns the name of a field or parameter. @param {string} field */
+export const fieldText = (field) => (Object.hasOwn(FIELDS, field) ? FIELDS[field]() : field);
+
 /**
  * Returns a field's value as short text.
+ * @param {string} field
  * @param {unknown} value
  * @param {Record<string, string>} names of the account's objects, by ID
  * @returns {string}
  */
-export function valueText(value, names) {
-  if (Array.isArray(value)) return value.length ? value.map((one) => valueText(one, names)).join(", ") : t("(empty)");
+export function valueText(field, value, names) {
+  if (Array.isArray(value) && !value.length) return t("(empty)");
+  const known = value && Object.hasOwn(VALUES, field) ? VALUES[field](value) : "";
+  if (known) return known;
+  if (Array.isArray(value)) return value.map((one) => valueText(field, one, names)).join(", ");
   if (typeof value === "string" && Object.hasOwn(names, value)) return names[value];
   if (typeof value === "string" && INSTANT.test(value)) return dateTime(value);
   if (typeof value === "boolean") return value ? t("yes") : t("no");

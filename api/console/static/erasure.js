@@ -9,7 +9,8 @@ import { useSignal } from "./signal.js";
 import { Dialog, Fault, FormFault, Moment, Plate, Table, TextField, Waiting } from "./ui.js";
 import { t } from "./words.js";
 
-const ERASED = {
+/** Names of what an erasure counts. @type {Record<string, () => string>} */
+export const ERASED = {
   recognitions: () => t("Recognitions"),
   images: () => t("Images"),
   imagesLeft: () => t("Images to be deleted later"),

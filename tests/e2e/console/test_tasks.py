@@ -194,11 +194,14 @@ def test_search_without_a_mouse(console: ConsolePage, scene: Scene) -> None:
 def test_read_who_did_what(console: ConsolePage, account: Account) -> None:
     console.log_in(account)
     alert_id = _alert(console, "Notified", plates=["AB12CD"])
+    schedule = {"startTime": "22:00", "endTime": "06:00", "daysOfWeek": ["fri"]}
+    _asked(console, "PUT", f"/api/alertas/{alert_id}", {"schedule": schedule})
     console.page.keyboard.press("g")
     console.page.keyboard.press("d")
     console.page.wait_for_url("**/audit")
     rows = console.page.locator("tbody tr")
-    expect(rows.first).to_contain_text(re.compile(f"{account.email}.*Alert created.*Notified"))
+    expect(rows.first).to_contain_text(re.compile("Alert updated.*Schedule: .* → Fri, 22:00–06:00"))
+    expect(rows.nth(1)).to_contain_text(re.compile(f"{account.email}.*Alert created.*Notified"))
     expect(rows.filter(has_text=f"{account.email}Logged in")).to_have_count(1)
     console.choose("Action", "API keys")
     console.page.wait_for_url("**/audit?action=key")
@@ -208,7 +211,7 @@ def test_read_who_did_what(console: ConsolePage, account: Account) -> None:
     console.page.get_by_label("Actor").press("Enter")
     console.page.wait_for_url("**actor=**")
     console.page.reload()
-    expect(rows).to_have_count(1)
+    expect(rows).to_have_count(2)
     console.follow("Notified")
     console.page.wait_for_url(f"**/alerts/{alert_id}")
 
@@ -280,9 +283,19 @@ def test_add_a_camera_and_draw_its_zones(
     console.press("Test stream")
     expect(console.page.get_by_role("img", name="Test frame from the camera")).to_be_visible()
     console.press("Host and password")
-    console.fill("Host and port", "192.168.7.7")
-    console.fill("Camera username", "viewer")
+    for label, value in (
+        ("Host and port", "192.168.7.7"),
+        ("Path", "1"),
+        ("Camera username", "viewer"),
+    ):
+        expect(console.page.get_by_label(label, exact=True)).to_have_value(value)
     console.fill("Camera password", "p@ss/*")
+    console.press("Stream URL")
+    expect(console.page.get_by_label("Stream URL")).to_have_value(
+        re.compile("viewer:p%40ss%2F%2A@")
+    )
+    console.press("Host and password")
+    expect(console.page.get_by_label("Camera password")).to_have_value("p@ss/*")
     console.press("Add camera")
     console.page.wait_for_url(re.compile(r"/cameras/[0-9a-f-]{36}$"))
     console.sees("You can now draw zones.")
@@ -304,7 +317,7 @@ def test_add_a_camera_and_draw_its_zones(
 
     camera = _asked(console, "GET", "/api/cameras")["cameras"][0]
     assert camera["minPlateWidth"] == 80
-    assert camera["rtspUrl"] == "rtsp://viewer:***@192.168.7.7/"
+    assert camera["rtspUrl"] == "rtsp://viewer:***@192.168.7.7/1"
     (zone,) = camera["zones"]
     assert zone["kind"] == "include"
     xs = [round(point["x"], 2) for point in zone["points"]]
@@ -682,6 +695,12 @@ def test_in_portuguese_by_the_browsers_language(
         console.follow("Pesquisa")
         day = datetime.fromtimestamp(scene.newest.captured_ms / 1000, tz=ZoneInfo(TIMEZONE))
         console.sees(f"{day:%d/%m/%Y}")
+        console.expected += [REFUSED]
+        console.go("/cameras/new")
+        console.fill("Nome", "X")
+        console.fill("URL do stream", "ftp://nowhere")
+        console.press("Adicionar câmera")
+        console.sees("A URL do stream precisa começar com um destes: rtsp, rtsps, http, https.")
 
 
 def _first_picture(route: Route) -> None:

@@ -16,7 +16,7 @@ import { chooseLanguage, language, languages, t, tn } from "../words.js";
 const KINDS = { grant: () => t("Granted"), debit: () => t("Used"), refund: () => t("Refunded") };
 
 /** Stored reasons of the service's own entries; others were typed by a server administrator. @type {Record<string, () => string>} */
-const REASONS = {
+export const REASONS = {
   "image recognition": () => t("Image API request"),
   "first credits": () => t("Initial credits"),
   "initial credits": () => t("Initial credits"),

@@ -2,7 +2,7 @@
 
 import { html, useEffect, useRef, useState } from "../html.js";
 import { get } from "../api.js";
-import { KINDS, actionText, actorText, objectText, pathOf, valueText } from "../audit-words.js";
+import { KINDS, actionText, actorText, fieldText, objectText, pathOf, valueText } from "../audit-words.js";
 import { localTime, writeCsv } from "../csv.js";
 import { ClearFilters, Count, RangeField, SearchField, firstPage, useRange } from "../filters.js";
 import { number, shortDateTime, time } from "../format.js";
@@ -46,15 +46,15 @@ function grouped(entries) {
 }
 
 function Change({ field, before, after, added = 0, removed = 0, names }) {
-  if (added || removed) return html`<li><code>${field}</code> ${t("{added} added, {removed} removed", { added: number(added), removed: number(removed) })}</li>`;
+  if (added || removed) return html`<li>${fieldText(field)}: ${t("{added} added, {removed} removed", { added: number(added), removed: number(removed) })}</li>`;
   const isSecret = before === undefined && after === undefined;
-  return html`<li><code>${field}</code> ${isSecret ? t("(hidden)") : html`<bdi>${valueText(before, names)}</bdi> → <bdi>${valueText(after, names)}</bdi>`}</li>`;
+  return html`<li>${fieldText(field)}: ${isSecret ? t("(hidden)") : html`<bdi>${valueText(field, before, names)}</bdi> → <bdi>${valueText(field, after, names)}</bdi>`}</li>`;
 }
 
 /** The parameters of an entry: the filters of a search, for example. */
 function Parameters({ entry, names }) {
   const asked = Object.entries(entry.parameters).filter(([name]) => !UNSHOWN.includes(name));
-  return asked.map(([name, value]) => html`<span key=${name}><code>${name}</code> <bdi>${valueText(value, names)}</bdi> </span>`);
+  return asked.map(([name, value], at) => html`<span key=${name}>${at > 0 && " · "}${fieldText(name)}: <bdi>${valueText(name, value, names)}</bdi></span>`);
 }
 
 function Details({ entries, names }) {
