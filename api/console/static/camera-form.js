@@ -94,7 +94,7 @@ function Address({ form, onUrl, fault, test, cameraId }) {
     ${isSplit ? html`<${AddressParts} parts=${parts} onParts=${change} fault=${fault}>${button}</${AddressParts}>`
     : html`<div class="wide with-button"><${TextField} label=${t("Stream URL")} required inputmode="url" spellcheck=${false} autocomplete="off" placeholder="rtsp://user:password@192.168.1.20:554/stream1"
         value=${form.rtspUrl} onValue=${onUrl} fault=${fault}
-        hint=${form.rtspUrl.includes("***") ? t("*** is the saved password. If you change the host, port or user, enter the password again.") : t("RTSP, RTSPS, HTTP or HTTPS; file too, if the server has a folder for camera files. Percent-encode special characters in the password, or enter host and password separately.")} />${button}</div>`}
+        hint=${form.rtspUrl.includes("***") ? t("*** is the saved password. If you change the host, port or user, enter the password again.") : !cameraId && t("RTSP, RTSPS, HTTP or HTTPS; file too, if the server has a folder for camera files. Percent-encode special characters in the password, or enter host and password separately.")} />${button}</div>`}
     <div class="wide"><${StreamTestResult} test=${test} shown=${["rtspUrl"]} /></div>`;
 }
 

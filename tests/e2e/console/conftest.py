@@ -27,11 +27,7 @@ def stack(
     """The API with empty databases and an empty bucket."""
     database, clickhouse = create_postgres(postgres_url), create_clickhouse(clickhouse_server)
     with console_stack(
-        database,
-        clickhouse,
-        fresh_bucket(s3_server),
-        limits=NO_LIMITS,
-        more=oidc_provider.settings,
+        database, clickhouse, fresh_bucket(s3_server), limits=NO_LIMITS, more=oidc_provider.settings
     ) as running:
         yield running
 

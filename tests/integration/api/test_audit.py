@@ -232,9 +232,7 @@ async def test_each_change_leaves_one_entry_and_no_secret(
     assert [secret for secret in (*SECRETS, owner.key) if secret in everything] == []
 
 
-async def test_changes_are_recorded_with_the_names_of_the_api(
-    client: httpx.AsyncClient,
-) -> None:
+async def test_changes_are_recorded_with_the_names_of_the_api(client: httpx.AsyncClient) -> None:
     plates = {"name": "Gate", "plates": ["AB12CD", "XY99Z"]}
     alert = (await client.post("/api/alertas", json=plates)).json()["alert"]
     change = {"plates": ["XY99Z", "CD34EF"], "minConfidence": 0.9, "notifications": []}
@@ -483,10 +481,7 @@ async def test_old_entries_go(application: Application, owner: Caller) -> None:
     now = datetime.now(UTC)
     acts = [
         AuditAction(
-            owner.owner_id,
-            Action.AUDIT_READ,
-            Actor(ActorKind.NOBODY),
-            at=now - timedelta(days=age),
+            owner.owner_id, Action.AUDIT_READ, Actor(ActorKind.NOBODY), at=now - timedelta(days=age)
         )
         for age in ages
     ]

@@ -23,11 +23,7 @@ from tests.integration.api.application import (
     StandInStore,
     running_application,
 )
-from tests.integration.api.camera_worker import (
-    camera_status,
-    taking_cameras,
-    unconfirmed_cameras,
-)
+from tests.integration.api.camera_worker import camera_status, taking_cameras, unconfirmed_cameras
 
 pytestmark = pytest.mark.integration
 
@@ -71,10 +67,7 @@ async def test_create_answers_with_the_whole_camera(client: httpx.AsyncClient) -
 
 @pytest.mark.usefixtures("worker")
 async def test_every_optional_field_is_stored(client: httpx.AsyncClient) -> None:
-    zone = {
-        "kind": "include",
-        "points": [{"x": 0, "y": 0}, {"x": 1, "y": 0}, {"x": 0.5, "y": 1}],
-    }
+    zone = {"kind": "include", "points": [{"x": 0, "y": 0}, {"x": 1, "y": 0}, {"x": 0.5, "y": 1}]}
     body = BODY | {
         "location": "Yard",
         "enabled": False,

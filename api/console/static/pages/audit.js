@@ -48,7 +48,7 @@ function grouped(entries) {
 function Change({ field, before, after, added = 0, removed = 0, names }) {
   if (added || removed) return html`<li>${fieldText(field)}: ${t("{added} added, {removed} removed", { added: number(added), removed: number(removed) })}</li>`;
   const isSecret = before === undefined && after === undefined;
-  return html`<li>${fieldText(field)}: ${isSecret ? t("(hidden)") : html`<bdi>${valueText(field, before, names)}</bdi> → <bdi>${valueText(field, after, names)}</bdi>`}</li>`;
+  return html`<li>${fieldText(field)}: ${isSecret ? t("(hidden)") : html`${before !== undefined && html`<bdi>${valueText(field, before, names)}</bdi> → `}<bdi>${valueText(field, after, names)}</bdi>`}</li>`;
 }
 
 /** The parameters of an entry: the filters of a search, for example. */

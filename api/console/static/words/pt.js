@@ -871,7 +871,7 @@ export const words = {
   "Zoom in": "Ampliar",
   "Zoom out": "Reduzir",
   "Zoom to plate": "Ampliar a placa",
-  "{added} added, {removed} removed": "Adicionados: {added}, removidos: {removed}",
+  "{added} added, {removed} removed": "Adicionadas: {added}, removidas: {removed}",
   "{change} vs previous 7 days": "{change} em relação aos 7 dias anteriores",
   "{character} (position {position}) isn't allowed in a plate": "{character} (posição {position}) não é permitido em uma placa",
   "{evaluated} recognitions checked, {matched} matched, {held} suppressed by cooldown.": "Reconhecimentos verificados: {evaluated}. Correspondentes: {matched}. Suprimidos pelo intervalo: {held}.",

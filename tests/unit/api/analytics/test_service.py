@@ -62,11 +62,7 @@ def _days_of_every_minute(now_ms: int, zone: ZoneInfo) -> list[date]:
     return sorted(shown)[-31:]
 
 
-@given(
-    now_ms=timestamps,
-    zone=zones,
-    ages_ms=st.lists(st.integers(1, SPAN_MS), max_size=60),
-)
+@given(now_ms=timestamps, zone=zones, ages_ms=st.lists(st.integers(1, SPAN_MS), max_size=60))
 @settings(max_examples=60)
 def test_charts_equal_a_count_of_each_recognition(
     now_ms: int, zone: ZoneInfo, ages_ms: list[int]

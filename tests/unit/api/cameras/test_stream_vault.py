@@ -43,12 +43,7 @@ def test_a_stream_is_stored_encrypted_and_shown_masked() -> None:
 
 
 @pytest.mark.parametrize(
-    "address",
-    [
-        "rtsp://other:secret@10.0.0.8/1",
-        "rtsp://10.0.0.8:554/1",
-        "rtsp://10.0.0.8/1/",
-    ],
+    "address", ["rtsp://other:secret@10.0.0.8/1", "rtsp://10.0.0.8:554/1", "rtsp://10.0.0.8/1/"]
 )
 def test_the_same_stream_has_the_same_identifier(address: str) -> None:
     body = CameraCreate.model_validate({"name": "Other", "rtspUrl": address})

@@ -26,20 +26,13 @@ VENDOR_SHA256: Final[Mapping[str, str]] = {
 FIRST_LOAD_BYTES = 250_000
 _SPOKEN = re.compile(r'\bt\(\s*"((?:[^"\\]|\\.)*)"')
 _COUNTED = re.compile(r'\btn\([^"]*?"((?:[^"\\]|\\.)*)",\s*"((?:[^"\\]|\\.)*)"')
-
-
+_LINE = re.compile(r'^  "((?:[^"\\]|\\.)*)": "((?:[^"\\]|\\.)*)",$', re.M)
+_TABLES = (STATIC / "words" / "pt.js").read_text(encoding="utf-8").split("export const sentences")
+PORTUGUESE, SENTENCES = (dict(_LINE.findall(table)) for table in _TABLES)
 _FIELD_ERROR = re.compile(
     r'(?<!\[)"((?:(?:must|has|contains|cannot|requires|is)(?! not resp) |The stream URL)[^"\n]+)"'
 )
-_OTHERS = re.compile(r"/(adapters|cli|db|health|oidc|restore)/|settings\.py|openapi\.py")
-"""Modules whose messages do not follow the name of a field."""
-
-
-def _portuguese() -> list[dict[str, str]]:
-    """Return the translations of the console's own texts, and of the server's sentences."""
-    text = (STATIC / "words" / "pt.js").read_text(encoding="utf-8")
-    line = re.compile(r'^  "((?:[^"\\]|\\.)*)": "((?:[^"\\]|\\.)*)",$', re.M)
-    return [dict(line.findall(part)) for part in text.split("export const sentences")]
+_NO_FIELDS = re.compile(r"/(adapters|cli|db|health|oidc|restore)/|settings\.py|openapi\.py")
 
 
 def _own_modules() -> Iterator[Path]:
@@ -82,26 +75,24 @@ def test_all_that_is_said_is_said_in_portuguese_too() -> None:
         text = path.read_text(encoding="utf-8")
         said |= set(_SPOKEN.findall(text))
         said |= {each for pair in _COUNTED.findall(text) for each in pair}
-    translated, sentences = _portuguese()
 
-    assert said - set(translated) == set()
-    assert set(translated) - said == set()
-    for english, portuguese in (translated | sentences).items():
+    assert said == set(PORTUGUESE)
+    for english, portuguese in (PORTUGUESE | SENTENCES).items():
         values = re.compile(r"\{\w+\}")
         assert sorted(values.findall(english)) == sorted(values.findall(portuguese)), english
 
 
 def test_every_field_error_of_the_api_has_a_portuguese_text() -> None:
-    _, sentences = _portuguese()
     said: set[str] = set()
     for path in (*(ROOT / "api").rglob("*.py"), *(ROOT / "common").glob("[apru]*/*.py")):
-        if not _OTHERS.search(path.as_posix()):
+        if not _NO_FIELDS.search(path.as_posix()):
             text = re.sub(r'"\s*\n\s*f?"', "", path.read_text(encoding="utf-8"))
             said |= set(_FIELD_ERROR.findall(text))
     forms = [re.sub(r"\\{.*\\}|(?<= )$", ".+", re.escape(each)) for each in said]
+    known = "\n".join(SENTENCES)
 
     assert len(forms) > 70
-    assert [each for each in forms if not re.search(f"^{each}$", "\n".join(sentences), re.M)] == []
+    assert [each for each in forms if not re.search(f"^{each}$", known, re.M)] == []
 
 
 def test_every_capture_error_has_the_text_of_a_stream_test() -> None:
@@ -136,7 +127,7 @@ def test_nothing_runs_on_the_page_but_its_own_files() -> None:
     assert "unsafe" not in answer.headers["content-security-policy"]
     assert answer.headers["x-frame-options"] == "DENY"
     assert answer.headers["cache-control"] == "no-cache"
-    inline = re.findall(r"<script(?![^>]*src=)[^>]*>(.*?)</script>", _text(answer.body))
+    inline = re.findall(r"<script(?![^>]*src=)[^>]*>(.*?)</script>", bytes(answer.body).decode())
     assert len(inline) == 1 and inline[0].startswith('{"imports"')
 
 
@@ -156,7 +147,3 @@ def test_files_are_cached_forever_under_a_name_of_their_content() -> None:
     assert Console().folder == one.folder
     assert one.asset(f"{ASSETS}/another-release/app.js") is None
     assert one.asset(f"{one.folder}/../routes.py") is None
-
-
-def _text(body: bytes | memoryview) -> str:
-    return bytes(body).decode()
