@@ -30,6 +30,9 @@ TWO_ROW = "two-row"
 _PLATE_TYPES = (TWO_ROW, "motorcycle")
 READING_THRESHOLD = 0.3
 """Minimum confidence of a reading. Tracking later decides which readings become recognitions."""
+_MIN_READ_SCORE = 0.2
+"""Minimum detector score of a plate that is read. On 575 photos, no detection with a lower score
+became a reading."""
 MIN_CHARACTERS = 2
 """Minimum number of characters of a reading that can be a plate."""
 
@@ -95,7 +98,7 @@ class Recognizer:
         hints = hints or [NOTHING_KNOWN] * len(images)
         detected, followed = self._detect_unknown(images, hints)
         plates = [
-            [plate for plate in found if plate.found.width_px >= min_width_px]
+            [one for one in found if _is_read(one.found, min_width_px)]
             for found, min_width_px in zip(detected, min_plate_widths_px, strict=True)
         ]
         readings = self._readings(plates)
@@ -209,6 +212,10 @@ class Recognizer:
         return (
             MIN_CHARACTERS <= length <= MAX_PLATE_LENGTH and reading.confidence >= READING_THRESHOLD
         )
+
+
+def _is_read(found: Detection, min_width_px: int) -> bool:
+    return found.width_px >= min_width_px and found.score >= _MIN_READ_SCORE
 
 
 def _overlap(one: PlateReading, other: PlateReading) -> float:

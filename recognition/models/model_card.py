@@ -120,20 +120,14 @@ class MarginsCard(_Part, frozen=True, kw_only=True):
     margin_y: float = 0.0
 
 
-class SecondCropCard(MarginsCard, frozen=True, kw_only=True):
-    """The second crop of a plate, which is read if the mean character probability (0 to 1) of the
-    first crop is less than ``below``."""
-
-    below: float = 1.0
-
-
 class TurnedCropsCard(_Part, frozen=True, kw_only=True):
     """Crops of a plate that may be tilted, rotated by ``step`` degrees in both directions.
 
     Rotation continues, up to ``most`` degrees, in the direction that increases the mean character
-    probability. Only plates at least ``least_width`` pixels wide, with a probability from ``above``
-    to ``below``, are read this way. The probability of the best result must be higher by ``gain``,
-    and at least ``least``: with a lower minimum, signs would become plates.
+    probability. Only plates at least ``least_width`` pixels wide, with a detector score of at least
+    ``least_score`` and a probability from ``above`` to ``below``, are read this way. The
+    probability of the best result must be higher by ``gain``, and at least ``least``: with a lower
+    minimum, signs would become plates.
     """
 
     step: Annotated[float, msgspec.Meta(ge=5, le=40)]
@@ -143,6 +137,7 @@ class TurnedCropsCard(_Part, frozen=True, kw_only=True):
     gain: Annotated[float, msgspec.Meta(ge=0, le=1)]
     least: Annotated[float, msgspec.Meta(ge=0, le=1)]
     least_width: Annotated[float, msgspec.Meta(ge=0)] = 0.0
+    least_score: Annotated[float, msgspec.Meta(ge=0, le=1)] = 0.0
 
     def __post_init__(self) -> None:
         """Validate the values.
@@ -155,10 +150,9 @@ class TurnedCropsCard(_Part, frozen=True, kw_only=True):
 
 
 class CropCard(MarginsCard, frozen=True, kw_only=True):
-    """Crops of a plate. If ``second`` is given, an uncertain plate is read from both crops."""
+    """Crops of a plate."""
 
     interpolation: Interpolation = Interpolation.LINEAR
-    second: SecondCropCard | None = None
     turned: TurnedCropsCard | None = None
 
 

@@ -22,10 +22,6 @@ from recognition.types import BgrImage, Character, CropText, Detection, FloatArr
 MAX_OPTIONS = 3
 MIN_PROBABILITY = 1e-6
 
-_MIN_SECOND_PROBABILITY = 0.3
-"""Minimum mean probability of the first crop for reading a second crop. Of 1,500 plates with less
-(414 photos, the drawn road and a real clip), none became a reading with it."""
-
 
 class Plate(NamedTuple):
     """A plate to read, and the image in which the plate was found."""
@@ -97,15 +93,13 @@ class Reader:
         return self.read_all([Plate(image, one) for one in found])
 
     def read_all(self, plates: list[Plate]) -> list[CropText]:
-        """Return one text per plate, in the order of the plates.
+        """Return one text per plate, in order.
 
-        If the card has a second crop, uncertain plates are also read from that crop, and both
-        readings are averaged. Plates that are still uncertain may be tilted, so they are read from
-        crops rotated upright. Then uncertain readings are fused with the CTC reader's text, and the
-        formats of the country's plates are applied.
+        Uncertain plates may be tilted, so they are also read from crops rotated upright. Then
+        uncertain readings are fused with the CTC reader's text, and the formats of the country's
+        plates are applied.
         """
         readings = self._read([_cut(plate, self.card.crop) for plate in plates])
-        self._average_second_crop(plates, readings)
         self._read_turned(plates, readings)
         for plate, text in zip(plates, readings, strict=True):
             self._fuse_ctc(plate, text)
@@ -126,21 +120,6 @@ class Reader:
         regions = np.zeros((len(crops), 0)) if tensor is None else outputs[tensor]
         return [_SlotReading(*one) for one in zip(outputs[output.name], regions, strict=True)]
 
-    def _average_second_crop(self, plates: list[Plate], readings: list[_SlotReading]) -> None:
-        """Replace each uncertain reading with the mean of it and the second crop's reading."""
-        second = self.card.crop.second
-        if second is None:
-            return
-        uncertain = [
-            i
-            for i, one in enumerate(readings)
-            if _MIN_SECOND_PROBABILITY <= self._mean_probability(one.slots) < second.below
-        ]
-        again = self._read([_cut(plates[i], second) for i in uncertain])
-        for i, other in zip(uncertain, again, strict=True):
-            readings[i].slots = averaged(readings[i].slots, other.slots)
-            readings[i].region = (readings[i].region + other.region) / 2
-
     def _read_turned(self, plates: list[Plate], readings: list[_SlotReading]) -> None:
         """Replace uncertain readings with more certain readings of crops rotated upright."""
         turned = self.card.crop.turned
@@ -148,8 +127,9 @@ class Reader:
             return
         for i, level in enumerate(readings):
             mean = self._mean_probability(level.slots)
-            is_wide = plates[i].found.width_px >= turned.least_width
-            if is_wide and turned.above <= mean < turned.below:
+            found = plates[i].found
+            is_clear = found.width_px >= turned.least_width and found.score >= turned.least_score
+            if is_clear and turned.above <= mean < turned.below:
                 upright = self._upright(plates[i], level, turned)
                 if self._mean_probability(upright.slots) >= max(turned.least, mean + turned.gain):
                     readings[i] = upright
@@ -240,15 +220,6 @@ def formats_of(card: ReaderCard) -> PlateFormats | None:
     if names is None or card.output.region_name is None:
         return None
     return PlateFormats(alphabet, alphabet.index(card.output.pad_char), tuple(names))
-
-
-def averaged(one: Slots, other: Slots) -> Slots:
-    """Return the mean of two readings of a plate. Each slot's sum is 1.
-
-    The logarithms are averaged, so that a character that one reading excludes remains unlikely.
-    """
-    product = np.sqrt(np.maximum(one, MIN_PROBABILITY) * np.maximum(other, MIN_PROBABILITY))
-    return np.asarray(product / product.sum(axis=-1, keepdims=True))
 
 
 def _cut(plate: Plate, margins: MarginsCard, degrees: float = 0.0) -> BgrImage:

@@ -1,11 +1,11 @@
 import numpy as np
 import pytest
 
-from recognition.models.model_card import CropCard, SecondCropCard, TurnedCropsCard
+from recognition.models.model_card import CropCard, TurnedCropsCard
 from recognition.models.runtime import Tensor
-from recognition.reading.reader import MAX_OPTIONS, Reader, averaged
+from recognition.reading.reader import MAX_OPTIONS, Reader
 from recognition.types import Detection
-from tests.unit.recognition.cards import ALPHABET, SaidModel, reader_card, slots_of
+from tests.unit.recognition.cards import SaidModel, reader_card, slots_of
 
 CROP = np.zeros((30, 90, 3), np.uint8)
 
@@ -84,61 +84,8 @@ def test_feeds_rgb_bytes() -> None:
     assert model.inputs[0][0, 10, 10].tolist() == [0, 0, 200]
 
 
-def two_views(below: float = 1.0) -> CropCard:
-    second = SecondCropCard(margin_x=0.0, margin_y=0.0, below=below)
-    return CropCard(margin_x=0.1, margin_y=0.2, second=second)
-
-
 FOUND = [Detection(10, 10, 60, 30, 0.9, "plate"), Detection(80, 50, 130, 70, 0.8, "plate")]
 SCENE = np.random.default_rng(1).integers(0, 255, (100, 200, 3)).astype(np.uint8)
-
-
-def test_an_unsure_plate_is_read_from_the_second_crop_too() -> None:
-    model = reading("AB123CD", "XY9", "AB123CD", "XY9", region=0)
-    card = reader_card(crop=two_views(), regions=("Italy", "Unknown", "Spain"))
-    texts = Reader(card, model).read_plates(SCENE, FOUND)
-    assert [(t.text, t.region) for t in texts] == [("AB123CD", "Italy"), ("XY9", "Italy")]
-    assert [tensor.shape[0] for tensor in model.inputs] == [2, 2]
-    assert (model.inputs[0] != model.inputs[1]).any()
-
-
-def test_a_sure_plate_is_read_once() -> None:
-    model = reading("AB123CD", "XY9", probability=0.97)
-    texts = Reader(reader_card(crop=two_views(below=0.95)), model).read_plates(SCENE, FOUND)
-    assert [t.text for t in texts] == ["AB123CD", "XY9"]
-    assert len(model.inputs) == 1
-
-
-def test_the_second_crop_stays_with_its_plate() -> None:
-    said = [slots_of("AB1", probability=0.97), slots_of("8X", probability=0.6)]
-    again = [slots_of("BX", probability=0.99)]
-    batches = iter([np.stack(said), np.stack(again)])
-    model = SaidModel(lambda batch: {"plate": next(batches)})
-    texts = Reader(reader_card(crop=two_views(below=0.95)), model).read_plates(SCENE, FOUND)
-    assert [t.text for t in texts] == ["AB1", "BX"]
-
-
-@pytest.mark.parametrize(("probability", "crops"), [(0.29, 1), (0.31, 2)])
-def test_a_plate_that_is_not_to_be_read_gets_no_second_crop(probability: float, crops: int) -> None:
-    evenly = np.full(len(ALPHABET), (1 - probability) / (len(ALPHABET) - 1), np.float32)
-    slots = np.tile(evenly, (10, 1))
-    slots[:, ALPHABET.index("A")] = probability
-    model = SaidModel(lambda batch: {"plate": slots[None]})
-    Reader(reader_card(crop=two_views(below=0.95)), model).read_plates(SCENE, FOUND[:1])
-    assert len(model.inputs) == crops
-
-
-def test_where_nothing_is_read_there_is_no_second_crop() -> None:
-    model = reading("", "AB1", probability=0.97)
-    Reader(reader_card(crop=two_views(below=0.95)), model).read_plates(SCENE, FOUND[:1])
-    assert len(model.inputs) == 1
-
-
-def test_the_surer_crop_decides_and_the_mean_is_a_probability() -> None:
-    sure, unsure = slots_of("8", probability=0.99), slots_of("B", probability=0.6)
-    slots = averaged(sure, unsure)
-    assert ALPHABET[int(slots[0].argmax())] == "8"
-    assert slots.sum(axis=-1) == pytest.approx(np.ones(len(slots)), abs=1e-5)
 
 
 HANGING = CropCard(
@@ -198,6 +145,15 @@ def test_narrow_plates_are_not_turned(width: float, crops: list[int]) -> None:
     plate = Detection(10.0, 10.0, 10.0 + width, 30.0, 0.9, "plate")
     Reader(reader_card(crop=CropCard(turned=turned)), model).read_plates(SCENE, [plate])
     assert [len(tensor) for tensor in model.inputs] == crops
+
+
+def test_unlikely_plates_are_not_turned() -> None:
+    turned = TurnedCropsCard(
+        step=10, most=30, above=0.4, below=0.9, gain=0.1, least=0.7, least_score=0.85
+    )
+    model = SaidModel(lambda batch: {"plate": np.stack([slots_of("AB1", 0.6)] * len(batch))})
+    Reader(reader_card(crop=CropCard(turned=turned)), model).read_plates(SCENE, FOUND)
+    assert [len(tensor) for tensor in model.inputs] == [2, 2]
 
 
 @pytest.mark.parametrize("sure", ["AB1", ""], ids=["sure", "nothing read"])
