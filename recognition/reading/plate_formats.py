@@ -24,6 +24,9 @@ class _Pattern(NamedTuple):
     counts: FloatArray
 
 
+Groups = list[list[int]]
+"""Positions of characters that look the same."""
+
 MIN_REGION_PROBABILITY = 0.7
 """Minimum probability of a country whose formats are used."""
 
@@ -52,6 +55,14 @@ formats of their states and provinces, which readers confuse.
 (2026-11).
 """
 
+_IDENTICAL = {"United States": ("0O",)}
+"""Characters that a country's typefaces draw alike. The format decides between them."""
+
+_IDENTICAL_POWER = 1 / 3
+"""Power of the odds of identical characters. The reader knows them from usual texts, not shapes."""
+
+_MIN_PROBABILITY = 1e-9
+
 _UNNAMED = {"India": "L2D1-2L1-3D4", "Russia": "L1D3L2D2-3"}
 """Formats of countries whose plates have an unknown region in fast-plate-ocr's readers."""
 
@@ -78,6 +89,7 @@ class PlateFormats:
         self._pad = pad
         characters = [alphabet[i] for i in self._places]
         self._by_region = [_patterns(_FORMATS.get(name, ""), characters) for name in regions]
+        self._identical = [_groups(_IDENTICAL.get(name, ()), characters) for name in regions]
         self._is_none = np.array([name == "Unknown" for name in regions])
         self._unnamed = [p for one in _UNNAMED.values() for p in _patterns(one, characters)]
 
@@ -89,13 +101,13 @@ class PlateFormats:
         """
         filled = slots.argmax(axis=-1) != self._pad
         patterns, share = self._patterns_of(int(filled.sum()), region)
-        if not patterns or slots[filled].max(axis=-1).mean() >= CERTAIN_PROBABILITY:
-            return slots
         rows = np.flatnonzero(filled)[:, None]
-        probabilities = np.asarray(slots[rows, self._places], np.float64)
+        groups = self._identical[int(region.argmax())] if patterns else []
+        shapes = _levelled(np.asarray(slots[rows, self._places], np.float64), groups)
+        if not patterns or shapes.max(axis=-1).mean() >= CERTAIN_PROBABILITY:
+            return slots
         weighted = np.array(slots, np.float64)
-        mixed = _mixed(probabilities, patterns, share)
-        weighted[rows, self._places] = _capped(probabilities, mixed)
+        weighted[rows, self._places] = _capped(shapes, _mixed(shapes, patterns, share), groups)
         return weighted
 
     def _patterns_of(self, length: int, region: FloatArray) -> tuple[list[_Pattern], float]:
@@ -134,17 +146,38 @@ def _mixed(slots: FloatArray, patterns: list[_Pattern], share: float) -> FloatAr
     return np.asarray(sums * mixed / (by_none + by_format.sum()))
 
 
-def _capped(before: FloatArray, after: FloatArray) -> FloatArray:
-    """Return ``after``, with no changed character more likely than the previous character was.
+def _levelled(slots: FloatArray, groups: Groups) -> FloatArray:
+    """Return the slots with similar probabilities for the characters of a group. Keep the sums."""
+    slots = slots.copy()
+    for group in groups:
+        odds = np.maximum(slots[:, group], _MIN_PROBABILITY) ** _IDENTICAL_POWER
+        total = slots[:, group].sum(axis=-1, keepdims=True)
+        slots[:, group] = total * odds / odds.sum(axis=-1, keepdims=True)
+    return slots
+
+
+def _capped(before: FloatArray, after: FloatArray, groups: Groups) -> FloatArray:
+    """Return ``after``, with changed characters at most as likely as the previous characters were.
 
     The format decides between two similar characters, but is not evidence that the image shows
     either. The excess is distributed equally to all characters. Sums and order do not change.
+    Between the characters of a group, only the format decides, so they are not limited.
     """
+    alike = np.arange(before.shape[-1])
+    for group in groups:
+        alike[group] = group[0]
     even = after.mean(axis=-1, keepdims=True)
     limit, reached = (rows.max(axis=-1, keepdims=True) for rows in (before, after))
-    changed = (before.argmax(axis=-1) != after.argmax(axis=-1))[:, None] & (reached > limit)
+    is_other = alike[before.argmax(axis=-1)] != alike[after.argmax(axis=-1)]
+    changed = is_other[:, None] & (reached > limit)
     share = np.divide(limit - even, reached - even, out=np.ones_like(even), where=changed)
     return np.asarray(even + share * (after - even))
+
+
+def _groups(identical: tuple[str, ...], characters: list[str]) -> Groups:
+    """Return the positions of the characters of each group."""
+    known = (tuple(filter(characters.__contains__, group)) for group in identical)
+    return [list(map(characters.index, group)) for group in known if group]
 
 
 def _patterns(formats: str, characters: list[str]) -> list[_Pattern]:

@@ -50,6 +50,9 @@ def text(said: FloatArray) -> str:
         ("Germany", ("M", "X", "I 0.6 1", "2", "3"), "MXI23"),
         ("United States", ("6", "B", "0 0.8 O", "E", "7", "3", "1"), "6BOE731"),
         ("United States", ("E", "A", "B", "0", "O 0.8 0", "0", "1"), "EAB0001"),
+        # The typefaces of American plates draw O and 0 alike, so the format decides alone.
+        ("United States", ("8", "C", "H", "L", "O 0.99 0", "9", "6"), "8CHL096"),
+        ("United States", ("N", "B", "Y", "O 0.99 0", "N", "D"), "NBYOND"),
         # Both orders are British. Numbers in the older order do not start with zero.
         ("United Kingdom", ("V", "0 0.6 O", "5", "8", "B", "V", "E"), "VO58BVE"),
         ("United Kingdom", ("V", "4 0.6 O", "5", "8", "B", "V", "E"), "V458BVE"),
