@@ -64,8 +64,8 @@ class Recognizer:
         """
         self._settings = settings
         detector, self._reader = models or (Detector.load(settings), Reader.load(settings))
-        zooms = detector.takes_any_size
-        self._detector = CloseUpDetector(detector, ZoomDetector(detector) if zooms else detector)
+        near = ZoomDetector(detector) if detector.has_canvases else detector
+        self._detector = CloseUpDetector(detector, near)
         self._plate_probability_card = detector.plate_probability_card
         self._has_type_classes = any(kind in _PLATE_TYPES for kind in detector.classes)
         self._rows = RowClassifier.load()

@@ -17,7 +17,7 @@ from recognition.detection.detector import Detector
 from recognition.types import BgrImage, Detection, iou, overlap_coefficient
 
 _SHRUNK_PX, _CLOSE_UP_PX = 160, 96
-"""Longer sides of shrunk images, which are rounded up to multiples of the detector's stride."""
+"""Longer side of shrunk images."""
 
 _MIN_WIDE_SHARE = 0.15
 """Minimum width of a detection in a shrunk image, as a fraction of the image's width."""
@@ -73,7 +73,7 @@ class CloseUpDetector:
         may_be_close_up = (
             max(height, width) <= _MAX_SMALL_SIDE_PX or width >= _MIN_FLAT_ASPECT * height
         )
-        if not (self._detector.takes_any_size or may_be_close_up):
+        if not (self._detector.has_canvases or may_be_close_up):
             return near
         passes = [near, self._search_shrunk(image, _SHRUNK_PX, usual)]
         if may_be_close_up or any(_is_wide(one, image) for found in passes for one in found):
@@ -83,10 +83,12 @@ class CloseUpDetector:
     def _search_shrunk(
         self, image: BgrImage, largest_px: int, usual: list[Detection]
     ) -> list[Detection]:
-        """Return the large plates found in the image when shrunk to ``largest_px``."""
-        stride = self._detector.stride
+        """Return the large plates in the image, found after shrinking it to ``largest_px``."""
         far = self._detector.search(
-            image, self._detector.threshold, largest_px=-(-largest_px // stride) * stride
+            image,
+            self._detector.threshold,
+            canvas=self._detector.smallest_canvas,
+            largest_px=largest_px,
         )
         return [_refine_edges(one, usual) for one in far if _is_wide(one, image)]
 

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from recognition.analysis_hints import AnalysisHints
-from recognition.detection.input_sizing import InputSizing, Placement, letterbox
+from recognition.detection.canvases import Canvases, Placement, Size, letterbox, place
 from recognition.models.model_card import DetectorCard, DetectorDecoder
 from recognition.models.model_check import check_detector
 from recognition.models.runtime import Model, Tensor, load_model
@@ -16,9 +16,6 @@ from recognition.models.tensors import tensor_shape, to_tensor
 from recognition.models.third_party_models import detector_card
 from recognition.settings import RecognizerSettings
 from recognition.types import BgrImage, Box, Boxes, Detection, ious
-
-USUAL_IMAGE_PX = (1920, 1080)
-"""Frame size of most cameras. Images with the same input size as this frame are faster."""
 
 Scores = npt.NDArray[np.float64]
 """Array of N values from 0 to 1."""
@@ -48,12 +45,11 @@ class Detector:
         """Overlap (0 to 1) above which boxes belong to the same plate."""
         self.plate_probability_card = card.plate_chance
         self.classes = card.output.classes
-        self.stride = card.input.stride
-        """The sides of the model's input are multiples of this number of pixels."""
-        self._sizing = InputSizing(card.input, settings)
+        self._canvases = Canvases(card.input, settings)
         self._on_cpu = settings.runs_on_cpu
-        self.takes_any_size = self._sizing.takes_any_size
-        """Whether the input can have any size, because the model accepts it and runs on a CPU."""
+        self.smallest_canvas = self._canvases.smallest
+        """Width and height in pixels."""
+        self.has_canvases = len(self._canvases.sizes) > 1
         self.max_plates = MAX_PLATES
 
     @classmethod
@@ -65,10 +61,11 @@ class Detector:
         """
         path = settings.detector_path
         card = detector_card(path)
-        usual_px = InputSizing(card.input, settings).size_px(*USUAL_IMAGE_PX)
-        usual = tensor_shape(*usual_px, card.input)
-        model = load_model(path, settings, settings.precision, usual)
-        check_detector(card, model, usual_px)
+        canvases = Canvases(card.input, settings)
+        shapes = [tensor_shape(*size, card.input) for size in canvases.sizes]
+        model = load_model(path, settings, settings.precision, shapes)
+        # Other canvases are prepared when they are first needed, in 0.3 to 0.9 s.
+        check_detector(card, model, {canvases.sizes[0], canvases.smallest})
         return cls(card, model, settings)
 
     def detect(self, image: BgrImage) -> list[Detection]:
@@ -86,36 +83,33 @@ class Detector:
         image: BgrImage,
         threshold: float,
         *,
-        input_px: tuple[int, int] | None = None,
-        largest_px: int | None = None,
+        canvas: Size | None = None,
+        largest_px: float = math.inf,
     ) -> list[Detection]:
         """Return detections scoring at least ``threshold`` (0 to 1), best first, in image pixels.
 
-        The image is scaled to ``input_px``, by default to the size in the card or the settings.
-        ``input_px`` (width, height) must contain multiples of the model's stride, and requires a
-        model with a variable size. ``largest_px`` (a multiple of the stride) limits the image's
-        sides. If the model's size is fixed, the image gets a grey border.
+        The image is scaled to ``canvas`` (width, height), by default the canvas for its size.
+        Neither side of the scaled image is longer than ``largest_px``.
         """
-        return self.search_all([image], threshold, input_px=input_px, largest_px=largest_px)[0]
+        return self.search_all([image], threshold, canvas=canvas, largest_px=largest_px)[0]
 
     def search_all(
         self,
         images: list[BgrImage],
         threshold: float,
         *,
-        input_px: tuple[int, int] | None = None,
-        largest_px: int | None = None,
+        canvas: Size | None = None,
+        largest_px: float = math.inf,
     ) -> list[list[Detection]]:
         """Return the detections in each image (:meth:`search`). A GPU uses one batch if possible.
 
         There are no detections in an image smaller than :data:`MIN_PLATE_PX`.
         """
         grey = self._card.input.pad_value or 0
-        largest = largest_px or math.inf
         searched = list(filter(_has_space_for_plate, images))
-        sizes = [input_px or self._input_px(image, largest_px) for image in searched]
+        sizes = [canvas or self._canvas(image) for image in searched]
         placed = [
-            letterbox(image, *size, grey, largest)
+            letterbox(image, *size, grey, largest_px)
             for image, size in zip(searched, sizes, strict=True)
         ]
         outputs = self._outputs([letterboxed for letterboxed, _ in placed])
@@ -158,11 +152,11 @@ class Detector:
     def scale(self, image: BgrImage) -> float:
         """Return the scale of an image in :meth:`detect`, in input pixels per image pixel."""
         height, width = image.shape[:2]
-        return self._sizing.scale(width, height)
+        return place(width, height, *self._canvas(image)).scale
 
-    def _input_px(self, image: BgrImage, largest_px: int | None) -> tuple[int, int]:
+    def _canvas(self, image: BgrImage) -> Size:
         height, width = image.shape[:2]
-        return self._sizing.size_px(width, height, largest_px)
+        return self._canvases.choose(width, height)
 
     def _decode(
         self, output: Tensor, threshold: float

@@ -19,9 +19,6 @@ COARSE_SCORE_THRESHOLD = 0.1
 """Minimum score of the first pass's candidates, unless the detector's threshold is lower. If the
 window does not confirm a candidate, the candidate's first score must reach the threshold."""
 
-_WINDOW_INPUT_PX = (256, 160)
-"""Width and height of a window in the detector's input, before rounding up to the stride."""
-
 _PLATE_WIDTH_PX = 80.0
 """Desired width of a plate in its window."""
 
@@ -38,9 +35,9 @@ class ZoomDetector:
     """Detects plates in two passes. Not thread-safe."""
 
     def __init__(self, detector: Detector) -> None:
-        """``detector`` must accept images of any size."""
+        """``detector`` must have a small canvas for windows."""
         self._detector = detector
-        self._input_px = _grown_px(_WINDOW_INPUT_PX, detector.stride)
+        self._canvas = detector.smallest_canvas
 
     def detect_all(
         self, images: list[BgrImage], hints: Sequence[AnalysisHints] | None = None
@@ -70,9 +67,9 @@ class ZoomDetector:
             (candidate.left + candidate.right) / 2,
             (candidate.top + candidate.bottom) / 2,
         )
-        left, top, right, bottom = _window(middles, image, self._input_px, zoom)
+        left, top, right, bottom = _window(middles, image, self._canvas, zoom)
         part = image[top:bottom, left:right]
-        closer = self._detector.search(part, self._detector.threshold, input_px=self._input_px)
+        closer = self._detector.search(part, self._detector.threshold, canvas=self._canvas)
         moved = [_moved(found, left, top) for found in closer]
         same = [f for f in moved if iou(f.box, candidate.box) >= _SAME_PLATE_IOU]
         return max(same, key=lambda found: found.score, default=candidate)
@@ -84,12 +81,6 @@ def _zoom_scale(found: Detection, scale: float) -> float | None:
     width = found.width_px * scale
     is_clear = any(width > px and found.score >= score for px, score in _CLEAR)
     return None if is_clear or zoom < _MIN_GAIN * scale else zoom
-
-
-def _grown_px(size: tuple[int, int], stride: int) -> tuple[int, int]:
-    """Return a size with its sides rounded up to multiples of a stride."""
-    width, height = (-(-side // stride) * stride for side in size)
-    return width, height
 
 
 def _window(

@@ -62,8 +62,7 @@ class _Part(msgspec.Struct, frozen=True, kw_only=True):
 class InputCard(_Part, frozen=True, kw_only=True):
     """The image tensor. Pixel values (0 to 255) are multiplied by ``scale``. Sizes are in pixels.
 
-    If the size is variable, images larger than ``height`` and ``width`` are not shrunk, except to
-    ``largest_side``.
+    If the size is variable, an image is shown on one of the ``canvases`` (width, height).
     """
 
     name: str
@@ -77,7 +76,7 @@ class InputCard(_Part, frozen=True, kw_only=True):
     pad_value: int | None = None
     dynamic_batch: bool = False
     dynamic_size: bool = False
-    largest_side: int | None = None
+    canvases: tuple[tuple[int, int], ...] = ()
     stride: Annotated[int, msgspec.Meta(ge=1)] = 32
 
 

@@ -1,5 +1,7 @@
 """Runs loaded models once, so that a mismatch with the model card is an error at startup."""
 
+from collections.abc import Collection
+
 import numpy as np
 
 from common.errors import MisconfiguredError
@@ -15,27 +17,26 @@ from recognition.models.model_card import (
 from recognition.models.runtime import Model, Tensor
 from recognition.models.tensors import tensor_shape
 
-_STRIDES_TRIED = (4, 6)
-"""Height and width, in strides, of the additional test image of models with a variable size."""
-
 
 def check_detector(
-    card: DetectorCard, model: Model, input_px: tuple[int, int] | None = None
+    card: DetectorCard, model: Model, canvases: Collection[tuple[int, int]] = ()
 ) -> None:
     """Run grey images through a detector and check the shape of its output.
 
-    The images have the card's size or, if given, the size ``input_px`` (width, height). If the card
-    declares a variable size, a second size is tested.
+    The images have the sizes of ``canvases`` (width, height), or the card's size.
 
     Raises:
         MisconfiguredError: the model's input or output differs from the card.
     """
     _check_resize(card.name, card.input, Resize.LETTERBOX)
-    stride = card.input.stride
-    if card.input.dynamic_size and (card.input.height % stride or card.input.width % stride):
-        raise _unfit(card.name, f"height and width must be multiples of its stride {stride}")
-    width, height = input_px or (card.input.width, card.input.height)
-    outputs = _tried(card.name, card.input, model, (height, width))
+    for width, height in canvases or [(card.input.width, card.input.height)]:
+        if width % card.input.stride or height % card.input.stride:
+            raise _unfit(card.name, f"canvases must be multiples of its stride {card.input.stride}")
+        outputs = _run_grey(card.name, card.input, model, (height, width))
+        _check_boxes(card, outputs)
+
+
+def _check_boxes(card: DetectorCard, outputs: dict[str, Tensor]) -> None:
     output = _output(card.name, outputs, card.output.name)
     if card.output.decoder is DetectorDecoder.END2END_ROWS:
         fits = output.ndim == 2 and output.shape[1] == END2END_ROW_VALUES
@@ -58,7 +59,7 @@ def check_reader(card: ReaderCard, model: Model) -> None:
     output = card.output
     if output.alphabet.count(output.pad_char) != 1 or len(output.pad_char) != 1:
         raise _unfit(card.name, f"alphabet must contain pad_char {output.pad_char!r} exactly once")
-    outputs = _tried(card.name, card.input, model, (card.input.height, card.input.width))
+    outputs = _run_grey(card.name, card.input, model, (card.input.height, card.input.width))
     shape = _output(card.name, outputs, output.name).shape
     if shape != (1, output.slots, len(output.alphabet)):
         wanted = f"1 x {output.slots} x {len(output.alphabet)}"
@@ -84,15 +85,6 @@ def check_same_characters(card: ReaderCard, second: CtcReaderCard) -> None:
 def _check_resize(name: str, card: InputCard, known: Resize) -> None:
     if card.resize is not known:
         raise _unfit(name, f"images are resized with {known}; the card says {card.resize}")
-
-
-def _tried(name: str, card: InputCard, model: Model, sides: tuple[int, int]) -> dict[str, Tensor]:
-    if card.dynamic_size:
-        # A model with a fixed size rejects other sizes. The size in use is tested last, because a
-        # runtime may prepare for the last size.
-        small_height, small_width = (card.stride * strides for strides in _STRIDES_TRIED)
-        _run_grey(name, card, model, (small_height, small_width))
-    return _run_grey(name, card, model, sides)
 
 
 def _run_grey(

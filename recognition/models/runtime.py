@@ -6,9 +6,7 @@ The runtimes' types are not used outside this module.
 import math
 import os
 import sys
-from collections import Counter
-from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -28,21 +26,9 @@ from recognition.settings import (
     RuntimeName,
 )
 
-MAX_SMALL_TENSOR_VALUES = 3 * 256 * 192
-"""Maximum number of values in the tensor of a small image. The zoom detector's windows are 256x160
-px, rounded up to the stride."""
-
-_MAX_COPIES = 4
-RECURRING_COUNT = 200
-"""Number of occurrences after which a large size gets a separate copy of the model, like the usual
-size, unless there are too many copies (:data:`_MAX_COPIES`). Preparing a copy takes 0.9 s of CPU
-time with AVX2 only, and saves 3 to 7 ms per run. Recurring sizes are frame sizes of cameras."""
-
-_MAX_COUNTED = 1_000
-"""Maximum number of sizes to count. Photos from API clients can have any size."""
-
-_SMALL_IMAGE_BATCH = 32
-"""Batch size of small images on a GPU. Larger images have batches of ``GPU_BATCH``."""
+_MAX_SMALL_TENSOR_VALUES, _SMALL_IMAGE_BATCH = 3 * 256 * 192, 32
+"""Maximum number of values in the tensor of a small image, such as a crop, and the batch size of
+small images on a GPU. Larger images have batches of ``GPU_BATCH``."""
 
 _CACHED_LAYERS = 100
 """Number of prepared layers in the cache. With this limit, a process's memory stays constant, but
@@ -50,6 +36,7 @@ an image of a new size takes 50 % longer."""
 
 Tensor = npt.NDArray[Any]
 Shape = tuple[int, ...]
+Shapes = Sequence[Shape]
 
 
 class Model(Protocol):
@@ -116,7 +103,7 @@ class _OnnxRuntimeModel:
         return dict(zip(self._outputs, values, strict=True))
 
     def _run_in_full_batches(self, tensor: Tensor) -> dict[str, Tensor]:
-        is_small = math.prod(tensor.shape[1:]) <= MAX_SMALL_TENSOR_VALUES
+        is_small = math.prod(tensor.shape[1:]) <= _MAX_SMALL_TENSOR_VALUES
         rows = _SMALL_IMAGE_BATCH if is_small else GPU_BATCH
         each = []
         for start in range(0, len(tensor), rows):
@@ -132,16 +119,14 @@ class _OnnxRuntimeModel:
 
 
 class _OpenVinoModel:
-    """A model in OpenVINO. If the image size is variable, there are several copies of about 30 MB.
+    """A model in OpenVINO. A model with a variable image size is compiled for each size in use.
 
-    One copy is only for the usual size, so that images of that size are a tenth faster. Other
-    copies are for small and large images, because a network prepares again when the size changes:
-    an image followed by a window takes 22.7 ms with one copy and 19.9 ms with two. The second copy
-    for any size is created from the first copy when needed, in 0.1 s.
+    A network compiled for one size is a tenth faster than one for any size, which also prepares
+    again whenever the size changes.
     """
 
     def __init__(
-        self, path: Path, settings: RecognizerSettings, precision: Precision, usual: Shape | None
+        self, path: Path, settings: RecognizerSettings, precision: Precision, shapes: Shapes
     ) -> None:
         _silence_runtimes()
         import openvino
@@ -151,22 +136,12 @@ class _OpenVinoModel:
         core = openvino.Core()
         model = core.read_model(str(path))
         self._is_single = device == "CPU" and _fix_batch(model)
-        self._has_copies = device == "CPU" and _is_free_size(model)
-        self._import = partial(core.import_model, device_name=device, config=options)
-        compiled = partial(core.compile_model, device_name=device, config=options)
-        alone = _of_one_size(model, usual) if self._has_copies and usual is not None else None
-        with ThreadPoolExecutor(1) as executor:
-            usual_model = None if alone is None else executor.submit(compiled, alone)
-            self._compiled = compiled(model)
-        self._of_one_size: dict[Shape, Any] = {}
-        if usual_model is not None and usual is not None:
-            self._of_one_size[usual] = usual_model.result().create_infer_request()
-        self._compile_for = partial(_compiled_for, compiled, model)
-        self._size_counts = Counter[Shape]()
-        self._of_any_size: dict[bool, Any] = {}
-        """Copies for small (True) and large images (False), each created when first needed."""
+        self._outputs = [output.get_any_name() for output in model.outputs]
+        self._model, self._shapes = model, frozenset(shapes if _is_free_size(model) else ())
+        self._compile = partial(core.compile_model, device_name=device, config=options)
+        self._requests: dict[Shape | None, Any] = {}
+        """Inference requests by shape, each created when first needed; None for other shapes."""
         self._lock = Lock()
-        self._outputs = [output.get_any_name() for output in self._compiled.outputs]
 
     def run(self, tensor: Tensor) -> dict[str, Tensor]:
         if not self._is_single or len(tensor) == 1:
@@ -181,28 +156,14 @@ class _OpenVinoModel:
             return {n: np.array(value) for n, value in zip(self._outputs, values, strict=True)}
 
     def _request(self, shape: Shape) -> Any:
-        """Return the copy of the model for tensors of this shape."""
-        if shape in self._of_one_size:
-            return self._of_one_size[shape]
-        is_small = self._has_copies and math.prod(shape[1:]) <= MAX_SMALL_TENSOR_VALUES
-        if not is_small and self._gets_copy(shape):
-            self._of_one_size[shape] = self._compile_for(shape)
-            return self._of_one_size[shape]
-        if is_small not in self._of_any_size:
-            # The first size that occurs gets the model that was compiled at startup.
-            is_first = not self._of_any_size
-            own = self._compiled if is_first else self._import(self._compiled.export_model())
-            self._of_any_size[is_small] = own.create_infer_request()
-        return self._of_any_size[is_small]
-
-    def _gets_copy(self, shape: Shape) -> bool:
-        """Count a shape. Return whether this shape now gets a separate copy of the model."""
-        if not self._has_copies or len(self._of_one_size) > _MAX_COPIES:
-            return False
-        if shape not in self._size_counts and len(self._size_counts) >= _MAX_COUNTED:
-            self._size_counts.clear()
-        self._size_counts[shape] += 1
-        return self._size_counts[shape] >= RECURRING_COUNT
+        """Return the inference request for tensors of this shape."""
+        key = shape if shape in self._shapes else None
+        if key not in self._requests:
+            model = self._model if key is None else self._model.clone()
+            if key is not None:
+                model.reshape(list(key))
+            self._requests[key] = self._compile(model).create_infer_request()
+        return self._requests[key]
 
 
 def _openvino_device(settings: RecognizerSettings) -> str:
@@ -225,11 +186,6 @@ def _openvino_options(settings: RecognizerSettings, precision: Precision) -> dic
     return options
 
 
-def _compiled_for(compiled: Callable[[Any], Any], model: Any, shape: Shape) -> Any:
-    """Compile a model for one shape, which the model must accept. Return an inference request."""
-    return compiled(_of_one_size(model, shape)).create_infer_request()
-
-
 def _fix_batch(model: Any) -> bool:
     """Set a model's variable batch size to 1. Return whether the size was variable.
 
@@ -244,19 +200,6 @@ def _fix_batch(model: Any) -> bool:
     return is_free
 
 
-def _of_one_size(model: Any, shape: Shape) -> Any | None:
-    """Return a copy of a model for tensors of a shape, or None if the model rejects the shape.
-
-    In the second case, the test run after loading reports the mismatch.
-    """
-    copy = model.clone()
-    try:
-        copy.reshape(list(shape))
-    except RuntimeError:
-        return None
-    return copy
-
-
 def _is_free_size(model: Any) -> bool:
     """Return whether a model accepts images of any height or width."""
     shape = model.input().partial_shape
@@ -264,18 +207,19 @@ def _is_free_size(model: Any) -> bool:
 
 
 def load_model(
-    path: Path, settings: RecognizerSettings, precision: Precision, usual_shape: Shape | None = None
+    path: Path, settings: RecognizerSettings, precision: Precision, shapes: Shapes = ()
 ) -> Model:
     """Load an ONNX file into the configured runtime.
 
-    ``usual_shape`` is the shape of most tensors of a model with a variable image size.
+    ``shapes`` are those of all tensors of a model with a variable image size. The model is compiled
+    for each shape when it first occurs.
 
     Raises:
         MisconfiguredError: the runtime rejects the file or the providers.
     """
     try:
         if settings.recognition_runtime is RuntimeName.OPENVINO:
-            return _OpenVinoModel(path, settings, precision, usual_shape)
+            return _OpenVinoModel(path, settings, precision, shapes)
         return _OnnxRuntimeModel(path, settings)
     # The runtimes' exceptions have no common base class except Exception.
     except Exception as error:

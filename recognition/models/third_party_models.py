@@ -35,6 +35,8 @@ from recognition.settings import PIN_MARK
 FETCH_TIMEOUT_SECONDS = 20.0
 
 DEFAULT_SIDE_PX, DEFAULT_STRIDE_PX = 640, 32
+DEFAULT_CANVASES = ((768, 448), (640, 480), (480, 640), (640, 640), (256, 160))
+"""Canvases of detectors with a variable size and the default stride."""
 DEFAULT_SCORE_THRESHOLD, DEFAULT_IOU_THRESHOLD, DEFAULT_GREY = 0.4, 0.5, 114
 
 DEFAULT_CROP = CropCard(margin_x=0.04, margin_y=0.10)
@@ -164,6 +166,7 @@ def _detector_card(
             width=width if isinstance(width, int) and is_fixed else DEFAULT_SIDE_PX,
             dynamic_batch=not isinstance(facts.input_shape[0], int),
             dynamic_size=not is_fixed,
+            canvases=() if is_fixed or stride != DEFAULT_STRIDE_PX else DEFAULT_CANVASES,
             stride=stride,
         ),
         output=DetectorOutputCard(

@@ -27,7 +27,7 @@ from onnxruntime.quantization import (
     quantize_static,
 )
 
-from recognition.detection.input_sizing import letterbox
+from recognition.detection.canvases import letterbox
 from recognition.evaluation.photos import Photo
 from recognition.images import decode_image
 from recognition.models.model_card import InputCard

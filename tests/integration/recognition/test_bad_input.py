@@ -147,7 +147,7 @@ def test_a_larger_image_is_refused_before_it_is_decoded(monkeypatch: pytest.Monk
         ("plate-detector", {"output": {"name": "boxes"}}, "expected boxes"),
         ("plate-detector", {"output": {"classes": ["car", "plate"]}}, "1 x 6 x anchors"),
         ("plate-detector", {"input": {"layout": "NCHW"}}, "does not match its model card"),
-        ("plate-detector", {"input": {"height": 333}}, "multiples of its stride"),
+        ("plate-detector", {"input": {"canvases": [[640, 333]]}}, "multiples of its stride"),
         ("plate-reader", {"output": {"alphabet": "ABC_"}}, "1 x 10 x 4"),
         ("plate-reader", {"output": {"slots": 9}}, "1 x 9 x 37"),
         ("plate-reader", {"input": {"width": 64}}, "does not match its model card"),

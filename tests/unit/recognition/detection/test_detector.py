@@ -124,50 +124,24 @@ def test_another_input_size_only_where_the_model_takes_any(
     assert model.inputs[0].shape == (1, 3, expected, expected)
 
 
-@pytest.mark.parametrize(
-    ("height", "width", "fed"),
-    [
-        (320, 640, (160, 320)),
-        (640, 320, (320, 160)),
-        (1080, 1920, (192, 320)),
-        (6, 9000, (32, 320)),
-    ],
-)
-def test_grey_padding_is_omitted_if_the_model_takes_any_size(
-    height: int, width: int, fed: tuple[int, int]
-) -> None:
-    model = says(centre_rows((0, 0, 0, 0, 0.0)))
-    card = detector_card(dynamic_size=True)
-    Detector(card, model, recognizer_settings()).detect(np.zeros((height, width, 3), np.uint8))
-    assert model.inputs[0].shape[2:] == fed
+CANVASES = ((448, 256), (320, 256), (160, 96))
 
 
-@pytest.mark.parametrize(
-    ("height", "width", "given", "fed"),
-    [
-        (240, 320, {}, (256, 320)),
-        (100, 200, {}, (160, 320)),
-        (360, 400, {}, (384, 416)),
-        (1080, 1920, {}, (256, 448)),
-        (1080, 1920, {"input_size": 384}, (224, 384)),
-        (1080, 1920, {"providers": "CUDAExecutionProvider"}, (320, 320)),
-    ],
-)
-def test_a_large_image_comes_larger_where_the_card_says_so(
-    height: int, width: int, given: dict[str, object], fed: tuple[int, int]
-) -> None:
+def test_an_image_is_shown_on_its_canvas() -> None:
     model = says(centre_rows((0, 0, 0, 0, 0.0)))
-    detector = Detector(
-        detector_card(dynamic_size=True, largest_side=448), model, recognizer_settings(**given)
-    )
-    image = np.zeros((height, width, 3), np.uint8)
-    detector.detect(image)
-    assert model.inputs[0].shape[2:] == fed
-    assert round(height * detector.scale(image)) <= fed[0]
+    card = detector_card(dynamic_size=True, canvases=CANVASES)
+    one = Detector(card, model, recognizer_settings())
+    for height, width, scale in ((1080, 1920, 448 / 1920), (240, 320, 1.0)):
+        image = np.zeros((height, width, 3), np.uint8)
+        one.detect(image)
+        assert one.scale(image) == pytest.approx(scale)
+    one.search(image, 0.5, canvas=one.smallest_canvas, largest_px=100)
+    assert [fed.shape[2:] for fed in model.inputs] == [(256, 448), (256, 320), (96, 160)]
+    assert np.count_nonzero(model.inputs[-1][0, 0] == 0) == 100 * 75
 
 
 def test_boxes_are_right_without_the_grey() -> None:
-    card = detector_card(dynamic_size=True)
+    card = detector_card(dynamic_size=True, canvases=((320, 160),))
     model = says(centre_rows((100, 70, 40, 10, 0.9)))
     (found,) = Detector(card, model, recognizer_settings()).detect(IMAGE)
     assert (found.left, found.top) == pytest.approx((160, 130))
@@ -226,5 +200,6 @@ def test_images_are_fed_one_by_one_where_a_batch_gains_nothing_or_is_not_taken(
 def test_a_gpu_is_always_fed_one_size() -> None:
     model = says(centre_rows((0, 0, 0, 0, 0.0)))
     settings = recognizer_settings(providers=GPU)
-    Detector(detector_card(dynamic_size=True), model, settings).detect(IMAGE)
+    card = detector_card(dynamic_size=True, canvases=CANVASES)
+    Detector(card, model, settings).detect(IMAGE)
     assert model.inputs[0].shape == (1, 3, 320, 320)

@@ -14,6 +14,7 @@ from tests.unit.recognition.cards import SaidModel, centre_rows, detector_card, 
 # The scale is 0.25 in the first input of 320x192 px, and up to 1.5 in a window of 256x160 px.
 IMAGE = np.zeros((720, 1280, 3), np.uint8)
 Row = tuple[float, float, float, float, float]
+CANVASES = ((320, 192), (256, 160))
 _NOTHING: Row = (0, 0, 0, 0, 0.0)
 
 
@@ -26,7 +27,9 @@ def hints(first: tuple[Row, ...], second: Callable[[int], Row]) -> tuple[ZoomDet
         return {"output0": centre_rows(*rows)}
 
     model = SaidModel(say)
-    detector = Detector(detector_card(dynamic_size=True), model, recognizer_settings())
+    detector = Detector(
+        detector_card(dynamic_size=True, canvases=CANVASES), model, recognizer_settings()
+    )
     return ZoomDetector(detector), model
 
 
@@ -97,15 +100,6 @@ def test_two_candidates_of_one_plate_are_one() -> None:
 
     assert len(model.inputs) == 3
     assert found.score == pytest.approx(0.9)
-
-
-def test_the_window_fits_a_detector_of_large_strides() -> None:
-    model = SaidModel(lambda _: {"output0": centre_rows((160, 96, 16, 6, 0.2))})
-    card = detector_card(dynamic_size=True, stride=64)
-
-    ZoomDetector(Detector(card, model, recognizer_settings())).detect(IMAGE)
-
-    assert [fed.shape[2:] for fed in model.inputs] == [(192, 320), (192, 256)]
 
 
 def test_plates_in_known_places_that_are_read_all_the_same_get_windows() -> None:

@@ -70,16 +70,12 @@ def test_a_model_that_refuses_its_input_is_reported() -> None:
         check_detector(detector_card(), SaidModel(refuse))
 
 
-def test_a_size_that_any_is_said_of_is_tried_at_another() -> None:
-    card = detector_card()
-    free = msgspec.structs.replace(
-        card, input=msgspec.structs.replace(card.input, dynamic_size=True, stride=32)
-    )
+def test_the_canvases_in_use_are_tried() -> None:
     detector = gives(output0=np.zeros((1, 5, 504), np.float32))
-    check_detector(free, detector)
-    check_detector(free, detector, (448, 256))
-    sizes = [tried.shape[2:] for tried in detector.inputs]
-    assert sizes == [(128, 192), (320, 320), (128, 192), (256, 448)]
+    check_detector(detector_card(stride=32), detector, [(448, 256), (128, 64)])
+    assert [tried.shape[2:] for tried in detector.inputs] == [(256, 448), (64, 128)]
+    with pytest.raises(MisconfiguredError, match="multiples of its stride 32"):
+        check_detector(detector_card(stride=32), detector, [(448, 250)])
 
 
 def test_another_way_of_resizing_is_refused() -> None:
