@@ -27,8 +27,8 @@ COARSE_SHARE, COARSE_PX = 0.5, (28, 110)
 """Fraction of crops with reduced resolution, and range of the plates' width (px) in these crops."""
 
 SENSOR_SHARE, SENSOR_BLUR_PX, JPEG_SHARE, JPEG_QUALITY = 0.5, (0.4, 0.9), 0.5, (60, 80)
-"""Fractions of coarse crops with sensor blur and JPEG artefacts, and the ranges of the blur (px) and
-the JPEG quality. Both are applied at low resolution."""
+"""Fractions of coarse crops with sensor blur and JPEG artefacts, and the ranges of the blur (px)
+and the JPEG quality. Both are applied at low resolution."""
 
 MARGIN_X, MARGIN_Y = (0.0, 0.06), (0.01, 0.14)
 """Ranges of the crops' margins, which contain the margins of the engine's crop."""
