@@ -28,6 +28,7 @@ _MARKER = re.compile(rb"\xff[^\x00\xff\xd0-\xd7]")
 """Compressed data does not match: there, only a zero or a restart marker follows 0xFF."""
 
 _END_OF_IMAGE, _START_OF_SCAN = 0xD9, 0xDA
+_END_MARKER = bytes((0xFF, _END_OF_IMAGE))
 _WITHOUT_LENGTH = (0x01, 0xD8)
 
 _PILLOW_ERRORS = (
@@ -67,7 +68,11 @@ def decode_image(data: bytes, *, enough_px: int | None = None) -> BgrImage:
         _check_size(*header.size)
         if not is_jpeg:
             return _decode_with_pillow(header)
+        is_ended = _count_jpeg_scans(data) is not None
+        data = data if is_ended else data + _END_MARKER
         _check_scans(_count_jpeg_scans(data))
+        if not is_ended:
+            _check_complete(data)
         if header.mode in _MODES_FOR_LIBJPEG:
             return _turned(_decode_with_libjpeg(data, enough_px), header)
         return _decode_with_pillow(header)
@@ -125,6 +130,14 @@ def _check_scans(scans: int | None) -> None:
         raise InvalidInputError(
             f"The JPEG has more than {_MAX_SCANS} scans.", code="unreadable_image"
         )
+
+
+def _check_complete(data: bytes) -> None:
+    """Check that all pixels are there, because some cameras omit only the end marker."""
+    try:
+        simplejpeg.decode_jpeg(data, strict=True)
+    except ValueError as error:
+        raise InvalidInputError("The JPEG is truncated.", code="truncated_image") from error
 
 
 def _count_jpeg_scans(data: bytes) -> int | None:

@@ -140,18 +140,25 @@ def noise_jpeg(**options: object) -> bytes:
 @pytest.mark.parametrize(
     "data",
     [
-        noise_jpeg()[:-2],
+        noise_jpeg()[:-12],
         noise_jpeg()[:2000],
         noise_jpeg(progressive=True)[:-10],
-        jpeg_with_thumbnail()[:-2],
+        jpeg_with_thumbnail()[:-20],
         encoded(Image.fromarray(np.zeros((50, 50), np.uint8)), "PNG")[:60],
     ],
-    ids=["no-end", "half", "progressive", "thumbnail-has-an-end", "png"],
+    ids=["end-cut-off", "half", "progressive", "thumbnail-has-an-end", "png"],
 )
 def test_refuses_a_truncated_image(data: bytes) -> None:
     with pytest.raises(InvalidInputError) as refused:
         decode_image(data)
     assert refused.value.code == "truncated_image"
+
+
+@pytest.mark.parametrize(
+    "data", [noise_jpeg(), noise_jpeg(progressive=True), jpeg_with_thumbnail()]
+)
+def test_takes_a_complete_jpeg_without_its_end_marker(data: bytes) -> None:
+    assert np.array_equal(decode_image(data[:-2]), decode_image(data))
 
 
 def test_takes_what_cameras_append() -> None:
