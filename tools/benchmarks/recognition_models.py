@@ -1,83 +1,68 @@
-"""Measures the cost of the shipped models: CPU time per frame, memory and load time.
+"""Measures the CPU time per image of the shipped models, in turns with other models.
 
-Command: ``python -m tools.benchmarks.recognition_models [--repeat 30]``. Reads a frame of the demo
-clip with each shipped detector (8-bit and float) and each runtime. Each measurement is on one core
-in a separate process. Prints the lower quartile, which is least affected by other load on the
-machine. To measure accuracy, use ``platestream evaluate``.
+Command: ``python -m tools.benchmarks.recognition_models [--photos FILE.jsonl] [--peer DETECTOR
+READER] [--rounds 3]``. Reads 40 labelled photos (docs/accuracy.md), or a frame of the demo clip 40
+times, with 8 bits and floats, and with another detector and reader in both runtimes. All read an
+image in one process, on one core, before the next image is read. Prints the mean of each round:
+the first one includes the preparation of input sizes. For accuracy, use ``platestream evaluate``.
 """
 
 import argparse
-import multiprocessing
-import statistics
+import random
 import time
-from collections.abc import Callable
-from itertools import product
 from pathlib import Path
 
 import cv2
 
-from recognition.detection.detector import Detector
 from recognition.engine import Recognizer
+from recognition.evaluation.photos import load_photo_file
 from recognition.images import decode_image
-from recognition.settings import MODELS, RecognizerSettings, RuntimeName
+from recognition.settings import Precision, RecognizerSettings, RuntimeName
 from tools.benchmarks.demo_clip import demo_frame
 from tools.benchmarks.stack import print_table
 
-_DETECTORS = ("plate-detector.onnx", "plate-detector-float.onnx")
+_IMAGES, _SEED = 40, 5
 
 
-def _cpu_ms(work: Callable[[], object], repeat: int) -> float:
-    for _ in range(3):
-        work()
-    times = []
-    for _ in range(repeat):
-        started = time.process_time()
-        work()
-        times.append(time.process_time() - started)
-    return statistics.quantiles(times, n=4)[0] * 1000
+def _recognizer(**settings: object) -> Recognizer:
+    named = {f"recognition_{name}": value for name, value in settings.items()}
+    return Recognizer(RecognizerSettings.model_validate(named))
 
 
-def measure(detector: str, runtime: RuntimeName, repeat: int) -> None:
-    """Measure a detector with a runtime, and print a row of the table."""
-    cv2.setNumThreads(1)
-    settings = RecognizerSettings.model_validate(
-        {"recognition_detector_model": MODELS / detector, "recognition_runtime": runtime}
-    )
-    image = demo_frame()
-    pixels = decode_image(image)
-    started = time.perf_counter()
-    recognizer = Recognizer(settings)
-    start_seconds = time.perf_counter() - started
-    found = Detector.load(settings)
-    decode_ms = _cpu_ms(lambda: decode_image(image), repeat)
-    detect_ms = _cpu_ms(lambda: found.detect(pixels), repeat)
-    whole_ms = _cpu_ms(lambda: recognizer.recognize(decode_image(image)), repeat)
-    plates = ", ".join(reading.text for reading in recognizer.recognize(pixels))
-    print(
-        f"| {detector} | {runtime} | {decode_ms:.1f} | {detect_ms:.1f} | {whole_ms:.1f}"
-        f" | {_resident_mib():.0f} | {start_seconds:.2f} | {plates} |",
-        flush=True,
-    )
-
-
-def _resident_mib() -> float:
-    status = Path("/proc/self/status").read_text()
-    line = next(line for line in status.splitlines() if line.startswith("VmRSS"))
-    return int(line.split()[1]) / 1024
+def _peers(detector: str, reader: str) -> dict[str, Recognizer]:
+    given = {"detector_model": detector, "reader_model": reader, "second_reader": False}
+    given |= {"plate_formats": False}
+    return {f"peer, {each}": _recognizer(**given, runtime=each) for each in RuntimeName}
 
 
 def main() -> None:
     """Run the benchmark."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--repeat", type=int, default=30)
-    repeat = parser.parse_args().repeat
-    columns = ("decode ms", "detect ms", "whole frame ms", "resident MiB", "start s", "read")
-    print_table("detector", "runtime", *columns)
-    for detector, runtime in product(_DETECTORS, RuntimeName):
-        context = multiprocessing.get_context("spawn")
-        process = context.Process(target=measure, args=(detector, runtime, repeat))
-        process.start()
-        process.join()
+    parser.add_argument("--photos", type=Path)
+    parser.add_argument("--peer", nargs=2, metavar=("DETECTOR", "READER"))
+    parser.add_argument("--rounds", type=int, default=3)
+    options = parser.parse_args()
+    cv2.setNumThreads(1)
+    files = [demo_frame()] * _IMAGES
+    if options.photos is not None:
+        photos = load_photo_file(options.photos, "val")
+        chosen = random.Random(_SEED).sample(photos, min(_IMAGES, len(photos)))
+        files = [photo.path.read_bytes() for photo in chosen]
+    images = [decode_image(file) for file in files]
+    engines = {
+        each.value: _recognizer(precision=each) for each in (Precision.INT8, Precision.FLOAT)
+    }
+    engines |= _peers(*options.peer) if options.peer else {}
+    print_table("CPU ms per image", *engines)
+    for number in range(options.rounds):
+        seconds = dict.fromkeys(engines, 0.0)
+        for image in images:
+            for name, engine in engines.items():
+                started = time.process_time()
+                engine.recognize(image)
+                seconds[name] += time.process_time() - started
+        cells = (f"{1000 * each / len(images):.1f}" for each in seconds.values())
+        print(f"| round {number + 1} | {' | '.join(cells)} |", flush=True)
 
 
 if __name__ == "__main__":

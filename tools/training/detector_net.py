@@ -70,6 +70,8 @@ def load_exported(model: PlateModel, path: Path, images: torch.Tensor) -> None:
         )
         for tensor in onnx.load(path).graph.initializer
     }
+    # In the file, the first convolution takes BGR.
+    arrays["model.0.conv.weight"] = arrays["model.0.conv.weight"].flip(1)
     hooks = [
         block.bn.register_forward_pre_hook(partial(_take_out, arrays.pop(f"{name}.conv.bias")))
         for name, block in model.named_modules()
