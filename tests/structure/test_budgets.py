@@ -14,15 +14,15 @@ from tools.scripts.settings_docs import settings_classes
 ROOT: Final = Path(__file__).resolve().parents[2]
 
 LINES: Final[Mapping[str, int]] = {
-    "api": 28_430,
+    "api": 28_421,
     "streams": 13_481,
-    "common": 8_705,
-    "ingest": 5_883,
-    "recognition": 4_905,
-    "analytics_sql": 3_660,
-    "deploy": 4_198,
-    "tools": 6_966,
-    "tests": 79_280,
+    "common": 8_703,
+    "ingest": 5_882,
+    "recognition": 4_844,
+    "analytics_sql": 3_659,
+    "deploy": 4_195,
+    "tools": 6_965,
+    "tests": 79_149,
 }
 """Maximum lines of Python in each top-level folder."""
 
