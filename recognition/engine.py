@@ -120,7 +120,7 @@ class Recognizer:
         return found[: self._max_plates]
 
     def warm_up(self, images: int) -> None:
-        """Run a batch of blank images and crops, so that GPU runtimes prepare for that size."""
+        """Run a blank batch of this size, so that GPU runtimes prepare for this batch size."""
         self._detector.detect_all([_BLANK] * images)
         self._reader.read([_BLANK] * images)
 

@@ -139,7 +139,7 @@ def _damage(data: bytes) -> int | None:
 
 
 def _is_utf_16(data: bytes) -> bool:
-    """Return whether a file without a byte order mark looks like UTF-16: with alternating zeros."""
+    """Return whether data without a byte order mark looks like UTF-16: every other byte is 0."""
     fewer, more = sorted((data[::2].count(0), data[1::2].count(0)))
     if len(data) % 2 or more * 4 < len(data) // 2 or more < 4 * fewer:
         return False

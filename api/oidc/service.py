@@ -60,7 +60,7 @@ class OidcLogIn:
         limits: OwnerLimits,
         audit: AuditBuffer,
     ) -> None:
-        """``box`` encrypts cookies. Invitations share ``failures``. ``audit`` records denials."""
+        """Share ``failures`` with invitations. ``box`` encrypts cookies. ``audit`` gets denials."""
         self._settings = settings
         self._sessions = sessions
         self._cookies = FlowCookies(box)

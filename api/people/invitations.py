@@ -115,7 +115,7 @@ class Invitations:
         return known
 
     async def accept(self, token: str, name: str, password: str, address: str) -> Person:
-        """Accept an invitation and create the person. The emailed token also proves the address.
+        """Accept an invitation and create the person. The emailed token also verifies the address.
 
         The result does not reveal whether other accounts use the address.
 

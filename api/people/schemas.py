@@ -140,8 +140,8 @@ class NewInvitationAnswer(ResponseModel):
 
     invitation: InvitationBody = Field(description="The invitation.")
     token: str = Field(
-        description="Token to accept the invitation. Returned only once. The email has a "
-        "different token, which also proves the address.",
+        description="Token for accepting the invitation. Returned only once. An emailed "
+        "invitation contains another token, which also verifies the address.",
         examples=["k3J9x0Q2vT7mB4n8"],
     )
     email_sent: bool = Field(

@@ -17,7 +17,7 @@ K = TypeVar("K", bound=Hashable)
 
 
 class _MatcherEntry(Generic[K]):
-    """A matcher with the keys of its lists. ``characters`` is only set if edits are tolerated."""
+    """A matcher, the index keys of the matcher, and the lists that contain it (``owners``)."""
 
     __slots__ = ("characters", "keys", "matcher", "owners")
 

@@ -277,7 +277,7 @@ def _host_and_port(parts: SplitResult) -> tuple[str, int | None]:
     except ValueError as error:
         raise _malformed("The port of the stream URL must be a number from 1 to 65535.") from error
     if not host or port == 0:
-        raise _malformed("The stream URL must have a host, and a port other than 0.")
+        raise _malformed("The stream URL must have a host. Its port, if given, must not be 0.")
     if parts.fragment:
         raise _malformed("The stream URL must not contain a fragment (#).")
     return host.lower(), port

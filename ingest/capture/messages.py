@@ -45,7 +45,7 @@ class ReaderSettings:
 
 @dataclass(frozen=True, kw_only=True)
 class MotionRules:
-    """Time for which frames are still sent after the last motion."""
+    """Settings of the motion filter. Frames are sent for ``hold_seconds`` after the last motion."""
 
     hold_seconds: float
 

@@ -145,7 +145,7 @@ class TurnedCropsCard(_Part, frozen=True, kw_only=True):
             ValueError: the values contradict each other. In decoding, msgspec converts this error.
         """
         if self.step > self.most or self.above >= self.below:
-            raise ValueError("step must not exceed most, and above must be less than below")
+            raise ValueError("`step` must not exceed `most`, and `above` must be less than `below`")
 
 
 class CropCard(MarginsCard, frozen=True, kw_only=True):

@@ -1,8 +1,8 @@
-"""Measures the time from a vehicle's second matching reading to the early alert at the receiver.
+"""Measures the time from a vehicle's second matching reading until the early alert is received.
 
 Command: ``python -m tools.benchmarks.early_alerts [--passes 100] [--seconds-between 0.5]``.
-Publishes two readings of each vehicle in turn, as the reading agent does. The measured time is from
-the storage of the second reading in Kafka to the request at a receiver on this machine.
+Publishes two readings of each vehicle in turn, as the reading agent does. The time is
+measured from when Kafka has stored the second reading until a receiver here gets the request.
 """
 
 import argparse

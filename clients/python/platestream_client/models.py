@@ -1686,7 +1686,7 @@ class NewInvitationAnswer(TypedDict):
     invitation: InvitationBody
     """The invitation."""
     token: str
-    """Token to accept the invitation. Returned only once. The email has a different token, which also proves the address."""
+    """Token for accepting the invitation. Returned only once. An emailed invitation contains another token, which also verifies the address."""
     emailSent: bool
     """Whether the invitation was sent by email. Requires an SMTP server (`PLATESTREAM_SMTP_HOST`)."""
     emailError: str | None

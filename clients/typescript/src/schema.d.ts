@@ -2062,7 +2062,7 @@ export interface components {
             /** @description The invitation. */
             invitation: components["schemas"]["InvitationBody"];
             /**
-             * @description Token to accept the invitation. Returned only once. The email has a different token, which also proves the address.
+             * @description Token for accepting the invitation. Returned only once. An emailed invitation contains another token, which also verifies the address.
              * @example k3J9x0Q2vT7mB4n8
              */
             token: string;

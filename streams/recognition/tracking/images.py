@@ -80,7 +80,7 @@ class RecognitionImageStore:
 def cut_crop(jpeg: bytes, box: Box) -> bytes | None:
     """Return the plate with a margin as a JPEG, or None if the frame cannot be decoded.
 
-    Call this in a thread, because decoding a frame of 1080p takes several milliseconds.
+    Call this in a thread, because decoding a 1080p frame takes several milliseconds.
     """
     try:
         image = decode_image(jpeg)

@@ -1058,7 +1058,7 @@ export const sentences = {
   "The stream URL has an invalid host name.": "A URL do stream tem um nome de host inválido.",
   "The stream URL is invalid; percent-encode special characters.": "A URL do stream não é válida; codifique os caracteres especiais com %.",
   "The stream URL must begin with one of: {schemes}.": "A URL do stream precisa começar com um destes: {schemes}.",
-  "The stream URL must have a host, and a port other than 0.": "A URL do stream precisa ter um host e uma porta diferente de 0.",
+  "The stream URL must have a host. Its port, if given, must not be 0.": "A URL do stream precisa ter um host. A porta, se informada, não pode ser 0.",
   "The stream URL must have 1 to {n} characters.": "A URL do stream precisa ter de 1 a {n} caracteres.",
   "The stream URL must not contain a fragment (#).": "A URL do stream não pode conter um fragmento (#).",
   "The stream URL points to a network in which cameras are not allowed.": "A URL do stream aponta para uma rede em que câmeras não são permitidas.",

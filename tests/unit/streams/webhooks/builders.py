@@ -50,7 +50,7 @@ def delivery(number: int, endpoint: int = 0) -> Delivery:
 
 
 def trigger_deliveries(trigger: AlertTrigger, webhooks: Iterable[WebhookConfig]) -> list[Delivery]:
-    """Return the deliveries of a trigger that contains its whole alert."""
+    """Return the deliveries of a trigger that contains the full alert, not a reference."""
     alert = trigger.alert
     destinations = destinations_of(alert.owner_id, notifications_of(alert, BOX))
     return [plan() for plan, _ in trigger_plans(trigger, alert, destinations, webhooks, BOX)]
