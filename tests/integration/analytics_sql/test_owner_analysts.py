@@ -117,7 +117,7 @@ class TestEmbeddedServer:
             lambda: list_analysts(admin, [OWNER]),
             lambda: remove_analyst(admin, place, _ANALYST),
         ):
-            with pytest.raises(MisconfiguredError, match="one for all accounts") as caught:
+            with pytest.raises(MisconfiguredError, match="external ClickHouse server") as caught:
                 refused()
             assert "\n" not in str(caught.value)
         assert admin.query("SHOW DATABASES LIKE 'analyst%'").result_rows == []

@@ -442,7 +442,7 @@ async def test_commands_name_the_account_where_an_address_alone_is_not_clear(
     clear = CliRunner().invoke(commands, [*command, "--account", other.email])
 
     assert (unclear.exit_code, clear.exit_code) == (1, 0)
-    assert "specify the account with --account" in unclear.stderr
+    assert "specify one with --account" in unclear.stderr
     assert _account(await _log_in(application, email, OTHERS)) == str(other.owner_id)
     assert _account(await _log_in(application, email, PASSWORD)) == str(owner.owner_id)
     # The person who has proven the address is selected without --account.

@@ -296,7 +296,7 @@ def test_an_analyst_of_one_account_needs_a_clickhouse_server(
             "unknown time zone",
         ),
         (("owner", "password", *OWNER, "--password", "short"), "8 to 1024"),
-        (("owner", "password", *NOBODY, "--password", "long enough"), "no account"),
+        (("owner", "password", *NOBODY, "--password", "long enough"), "no person has"),
         (("key", "create", *OWNER, "--name", "x", "--scopes", "all,cameras:read"), "unknown scope"),
         (("key", "create", *OWNER, "--name", "x", "--scopes", ""), "no scopes given"),
         (("key", "create", *NOBODY, "--name", "x", "--scopes", "all"), "no account"),

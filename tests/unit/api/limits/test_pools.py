@@ -125,10 +125,9 @@ POOLS: Sequence[Pool] = (
     Pool("streams/recognition/reading/ordered_worker.py", "Semaphore", "frames", "owner's share"),
     Pool("streams/recognition/app.py", "OrderedTaskPool", "frames", "owner's share"),
     Pool("streams/recognition/tracking/images.py", "ThreadPoolExecutor", "passes", "owner's share"),
-    # Pools without a caller: the server administrator's broker and commands, and loading models.
+    # Pools without a caller: the server administrator's broker and commands.
     Pool("streams/mqtt/broker.py", "Semaphore", "the broker", "one installation"),
     Pool("streams/mqtt/broker.py", "Semaphore", "the broker, after it reconnects", "likewise"),
-    Pool("recognition/models/runtime.py", "ThreadPoolExecutor", "the start", "no others"),
     # Threads of the event loop, which have no turns because no caller of the API can fill them.
     Pool("api/alerts/insight.py", "to_thread", "the end of the process", "no others"),
     Pool("api/imports/routes.py", "to_thread", "the end of the process", "no others"),

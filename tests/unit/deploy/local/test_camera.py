@@ -55,7 +55,7 @@ def test_where_files_are_no_cameras_a_file_is_refused(tmp_path: Path) -> None:
 
 
 def test_a_missing_file_is_named() -> None:
-    with pytest.raises(StartError, match="nowhere.mp4: neither a file nor"):
+    with pytest.raises(StartError, match="nowhere.mp4 is neither a file nor"):
         users_camera("nowhere.mp4", None)
 
 
