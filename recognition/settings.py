@@ -67,7 +67,7 @@ class RecognizerSettings(Fragment):
     recognition_plate_formats: bool = Field(
         True,
         description="Use national plate formats to resolve ambiguous characters (8/B, 2/Z, 0/O). "
-        "Confident characters are never changed.",
+        "Confident characters only change between 0 and O on US plates.",
     )
     recognition_runtime: RuntimeName = Field(
         RuntimeName.OPENVINO, description="Inference runtime: `onnxruntime` or `openvino`."

@@ -3,9 +3,9 @@
 If a plate fills a third of the image or more, the detector finds only a part of the plate or
 nothing. In an image shrunk to 160 px (and to 96 px for a possible close-up), the plate has a usual
 size. A box's score does not show whether the box contains the whole plate, so several boxes of a
-plate are returned, and the engine chooses between them by text. This takes 3.7 ms, in addition to
-18.5 ms for the first pass (1080p), and is needed for one image in ten, in which the first pass
-finds no plate of usual size with certainty (tools/training/HISTORY.md).
+plate are returned, and the engine chooses between them by text. Each size
+takes a fifth of the time of the first pass (1080p), and is only needed for an image in which the
+first pass finds no plate of usual size with certainty (tools/training/HISTORY.md).
 """
 
 from collections.abc import Sequence

@@ -64,7 +64,7 @@ class Detector:
         canvases = Canvases(card.input, settings)
         shapes = [tensor_shape(*size, card.input) for size in canvases.sizes]
         model = load_model(path, settings, settings.precision, shapes)
-        # Other canvases are prepared when they are first needed, in 0.3 to 0.9 s.
+        # Other canvases are prepared when they are first needed, in about a second.
         check_detector(card, model, {canvases.sizes[0], canvases.smallest})
         return cls(card, model, settings)
 

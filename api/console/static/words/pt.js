@@ -1052,7 +1052,7 @@ export const sentences = {
   "The file is larger than {n} bytes.": "O arquivo tem mais de {n} bytes.",
   "The file is UTF-8 with an invalid byte at position {n}.": "O arquivo está em UTF-8, com um byte inválido na posição {n}.",
   "The first line must name the columns. Missing columns: {names}.": "A primeira linha precisa conter os nomes das colunas. Colunas ausentes: {names}.",
-  "The port of the stream URL must be a number from 1 to 65535.": "A porta da URL do stream não é um número até 65535.",
+  "The port of the stream URL must be a number from 1 to 65535.": "A porta da URL do stream precisa ser um número de 1 a 65535.",
   "The stream URL contains a space, a backslash or a control character.": "A URL do stream contém um espaço, uma barra invertida ou um caractere de controle.",
   "The stream URL could not be tested in time, or the video cannot be decoded.": "Não foi possível testar a URL do stream a tempo, ou o vídeo não pode ser decodificado.",
   "The stream URL has an invalid host name.": "A URL do stream tem um nome de host inválido.",
