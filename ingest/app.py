@@ -108,14 +108,16 @@ class IngestWorker:
         self._started_seconds = self._maintained_seconds = now().seconds
         self.exit_status = 0
         """Exit status of the process after :meth:`run`."""
-        self._health = serve_health(
-            settings, settings.metrics_port, self._metrics.registry, self.is_alive
-        )
+        registry, port = self._metrics.registry, settings.metrics_port
+        self._health = serve_health(settings, port, registry, self.is_alive, self._details)
 
     def is_alive(self) -> bool:
         """Return whether both loops have run within the last minute."""
         oldest = min(self._follower.polled_seconds, self._maintained_seconds)
         return now().seconds - oldest < _STALLED_SECONDS
+
+    def _details(self) -> dict[str, object]:
+        return {} if self._follower.is_ready else {"status": "joining"}
 
     def request_stop(self) -> None:
         """Ask :meth:`run` to return soon."""

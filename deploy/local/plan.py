@@ -145,11 +145,11 @@ class StackPlan:
         return f"http://127.0.0.1:{self.api_port}"
 
     @property
-    def ready_url(self) -> str:
-        """URL that returns 200 once the API is ready or, without a metrics port, is running."""
-        if not self.metrics_port:
-            return f"{self.base_url}/healthz"
-        return f"http://127.0.0.1:{self.metrics_port}/readyz"
+    def ready_urls(self) -> dict[str, str]:
+        """For each process with a metrics port, the URL that returns 200 once it is ready."""
+        base = self.metrics_port
+        ports = {name: base + number for name, number in METRICS_OFFSETS.items() if base}
+        return {name: f"http://127.0.0.1:{port}/readyz" for name, port in ports.items()}
 
     def ports(self) -> tuple[PortUse, ...]:
         """Return all ports on which the stack's processes listen."""
@@ -219,7 +219,9 @@ def make_plan(settings: LocalStackSettings, environment: Mapping[str, str]) -> S
             _with_metrics(program, settings.metrics_port)
             for program in (*APPLICATION, *_mqtt(environment))
         ),
-        analyst=_analyst(clickhouse) if settings.clickhouse_url is None else None,
+        analyst=Analyst(clickhouse.url, ANALYST, clickhouse.analyst_password)
+        if clickhouse.analyst_password and settings.clickhouse_url is None
+        else None,
     )
 
 
@@ -313,9 +315,3 @@ def _kafka_settings(kafka: KafkaServer) -> dict[str, str]:
         "PLATESTREAM_KAFKA_SASL_USERNAME": login.user,
         "PLATESTREAM_KAFKA_SASL_PASSWORD": login.password,
     }
-
-
-def _analyst(server: ClickHouseServer) -> Analyst | None:
-    if not server.analyst_password:
-        return None
-    return Analyst(server.url, ANALYST, server.analyst_password)

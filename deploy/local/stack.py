@@ -32,7 +32,7 @@ _SERVER_SECONDS = 90
 _MIGRATION_SECONDS = 120
 _API_SECONDS = 90
 _ANSWER_SECONDS = 15
-# A process that has run for this long has started successfully.
+# A process that has run for this long does not exit because of its settings.
 _STEADY_SECONDS = 4
 _SETTLING_SECONDS = 60
 _STOP_SECONDS = 120
@@ -176,17 +176,21 @@ class LocalStack:
         for name in others:
             self.supervisor.start_process(name)
         for name in others:
-            check = partial(self._check_steady, name)
-            self._wait(name, check, seconds=_STEADY_SECONDS + _SETTLING_SECONDS)
+            seconds = _STEADY_SECONDS + _SETTLING_SECONDS
+            self._wait(name, partial(self._check_ready, name), seconds=seconds)
 
-    def _check_steady(self, name: str) -> None:
+    def _check_ready(self, name: str) -> None:
         status = self._status(name)
         if status is None or status.up_seconds < _STEADY_SECONDS:
             raise NotReadyError("just started")
+        if name in self.plan.ready_urls:
+            self._check_page(self.plan.ready_urls[name])
 
     def _check_api(self) -> None:
         check_port(self.plan.api_port)
-        url = self.plan.ready_url
+        self._check_page(self.plan.ready_urls.get(API, f"{self.plan.base_url}/healthz"))
+
+    def _check_page(self, url: str) -> None:
         try:
             answer = urllib3.request("GET", url, timeout=_ANSWER_SECONDS, retries=False)
         except urllib3.exceptions.HTTPError as error:

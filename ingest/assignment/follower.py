@@ -69,6 +69,13 @@ class AssignmentFollower:
         self.polled_seconds = now().seconds
         """Monotonic time of the loop's last iteration, for the health check."""
 
+    @property
+    def is_ready(self) -> bool:
+        """Whether this worker is a member of the group and has read its partitions."""
+        is_member = self._consumer._coordinator.generation_if_stable() is not None
+        is_read = self._assigned.empty() and not (self._unread or self._state.catching_up)
+        return is_member and is_read
+
     def follow(self, stop: threading.Event) -> None:
         """Start, update and stop cameras until ``stop`` is set."""
         self._repeat(stop, self._join)

@@ -108,7 +108,7 @@ class RunningStack:
     @property
     def ready_url(self) -> str:
         """Address of the API's ``/readyz``."""
-        return self._stack.plan.ready_url
+        return self._stack.plan.ready_urls[API]
 
     @property
     def access(self) -> Access:
