@@ -9,13 +9,14 @@ from aiokafka.partitioner import DefaultPartitioner
 from common.records.alerts import (
     AlertConfig,
     AlertSchedule,
+    AlertTrigger,
     CameraScope,
     CooldownScope,
     PlateMatchMode,
 )
 from common.records.codec import encode
 from common.records.frames import Box
-from common.records.ids import recognition_id
+from common.records.ids import recognition_id, trigger_id
 from common.records.recognitions import Recognition
 
 OWNER = UUID("0197a000-0000-7000-8000-000000000001")
@@ -79,6 +80,18 @@ def alert(number: int, **changed: Any) -> AlertConfig:
         "created_ms": 1_790_000_000_000,
     }
     return AlertConfig(**(fields | changed))
+
+
+def alert_trigger(rule: AlertConfig, seen: Recognition, **changed: Any) -> AlertTrigger:
+    """Return the trigger of an alert. ``changed`` replaces fields of the record."""
+    fields: dict[str, Any] = {
+        "id": trigger_id(seen.captured_ms, rule.alert_id, seen.id),
+        "owner_id": rule.owner_id,
+        "alert": rule,
+        "recognition": seen,
+        "decided_ms": seen.captured_ms,
+    }
+    return AlertTrigger(**(fields | changed))
 
 
 def camera_id_on(partition: int, partitions: Sequence[int]) -> UUID:

@@ -20,7 +20,6 @@ from analytics_sql.deliveries import (
     list_deliveries_between,
     list_recognition_deliveries,
 )
-from common.records.alerts import AlertTrigger
 from common.records.codec import decode
 from common.records.deliveries import (
     AppriseTarget,
@@ -36,7 +35,7 @@ from common.records.deliveries import (
 )
 from common.records.ids import derived_uuid
 from common.records.webhooks import EventName
-from tests.records import OWNER, alert, recognition
+from tests.records import OWNER, alert, alert_trigger, recognition
 from tests.services.clickhouse import ClickHouseAddress
 
 pytestmark = pytest.mark.integration
@@ -177,13 +176,7 @@ async def test_the_events_of_a_time_in_order_once_each(client: ClickHouseClient)
 
 def _notifications() -> tuple[Delivery, Delivery, Delivery]:
     """Return notifications of an alert to an email address, a URL and another service."""
-    trigger = AlertTrigger(
-        id=recognition(1).id,
-        owner_id=OWNER,
-        alert=alert(1),
-        recognition=recognition(1, captured_ms=START_MS),
-        decided_ms=START_MS,
-    )
+    trigger = alert_trigger(alert(1), recognition(1, captured_ms=START_MS))
     mail = EmailTarget(alert_id=trigger.alert.alert_id, address_encrypted="a")
     url = UrlTarget(alert_id=trigger.alert.alert_id, url_encrypted="u", secret_encrypted="s")
     push = AppriseTarget(alert_id=trigger.alert.alert_id, url_encrypted="u")

@@ -46,7 +46,7 @@ from common.records.deliveries import (
     recognition_delivery,
     trigger_delivery,
 )
-from common.records.ids import NIL_UUID, image_call_id, recognition_id, trigger_id
+from common.records.ids import NIL_UUID, image_call_id, recognition_id
 from common.records.object_keys import crop_key, photo_key, uploaded_photo_key
 from common.records.recognitions import (
     PassOutcome,
@@ -58,7 +58,7 @@ from streams.sink.store import RowStore
 from streams.sink.tables import RECOGNITION_TABLE
 from tests.characters import varied_characters
 from tests.integration.analytics_sql.conftest import migrated_client
-from tests.records import CAMERAS, alert, recognition
+from tests.records import CAMERAS, alert, alert_trigger, recognition
 from tests.services.clickhouse import ClickHouseAddress
 
 pytestmark = pytest.mark.integration
@@ -303,16 +303,7 @@ def image_call(
 
 def triggered(number: int, plate: str, at_ms: int, **changed: object) -> AlertTrigger:
     """Return a trigger of the account's alert with this ``number``."""
-    rule = alert(number, owner_id=OWNER)
-    record = seen(at_ms, plate)
-    trigger = AlertTrigger(
-        id=trigger_id(at_ms, rule.alert_id, record.id),
-        owner_id=OWNER,
-        alert=rule,
-        recognition=record,
-        decided_ms=at_ms,
-    )
-    return msgspec.structs.replace(trigger, **changed)
+    return alert_trigger(alert(number, owner_id=OWNER), seen(at_ms, plate), **changed)
 
 
 async def test_plates_of_triggers_are_emptied_and_the_rows_stay(client: ClickHouseClient) -> None:

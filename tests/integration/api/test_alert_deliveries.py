@@ -10,7 +10,6 @@ import pytest
 from analytics_sql.deliveries import DeliveryChannel, DeliveryCursor, DeliverySummary
 from api.db.database import Database
 from api.security.permissions import Scope
-from common.records.alerts import AlertTrigger
 from common.records.codec import decode, encode
 from common.records.deliveries import (
     AttemptOutcome,
@@ -31,8 +30,8 @@ from tests.integration.api.application import (
 )
 from tests.integration.api.outbox import outbox_of
 from tests.integration.api.test_write_only_webhooks import having
-from tests.records import OWNER, recognition
 from tests.records import alert as alert_record
+from tests.records import alert_trigger, recognition
 
 pytestmark = pytest.mark.integration
 
@@ -77,13 +76,7 @@ async def test_notifications_are_listed(
 async def test_a_notification_is_sent_again_with_its_ids(
     application: Application, client: httpx.AsyncClient, stored: StandInStore, path: str
 ) -> None:
-    trigger = AlertTrigger(
-        id=recognition(1).id,
-        owner_id=OWNER,
-        alert=alert_record(1),
-        recognition=recognition(1),
-        decided_ms=5,
-    )
+    trigger = alert_trigger(alert_record(1), recognition(1))
     target = EmailTarget(alert_id=trigger.alert.alert_id, address_encrypted="a")
     dead = trigger_delivery(trigger, "email-1", target)
     stored.contents[dead.id] = encode(dead)

@@ -3,17 +3,17 @@
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from uuid import UUID
 
 import httpx
 import pytest
 from sqlalchemy import text
 
 from api.db.database import Database
-from common.records.cameras import CameraConfig, CameraState, CameraStatus
+from common.records.cameras import CameraConfig
 from common.records.codec import decode
 from common.records.topics import CONFIG_CAMERAS
-from tests.integration.api.application import NOW_MS, Application, Options, running_application
+from tests.integration.api.application import Application, Options, running_application
+from tests.integration.api.camera_worker import taking_cameras
 from tests.integration.api.outbox import outbox_of
 
 pytestmark = pytest.mark.integration
@@ -33,7 +33,7 @@ async def paid(database: Database) -> AsyncIterator[Application]:
 async def test_a_camera_is_paid_when_it_is_created_and_refunded_in_part(
     paid: Application,
 ) -> None:
-    async with _client(paid, credits=100) as client, _worker(paid):
+    async with _client(paid, credits=100) as client, taking_cameras(paid):
         camera = (await client.post(PATH, json=BODY)).json()["camera"]
         assert await _credits(client) == 70
         await _shift(paid, "- interval '10 days'")
@@ -47,7 +47,7 @@ async def test_a_camera_is_paid_when_it_is_created_and_refunded_in_part(
 
 
 async def test_too_few_credits_is_402_and_nothing_is_stored(paid: Application) -> None:
-    async with _client(paid, credits=PRICE - 1) as client, _worker(paid):
+    async with _client(paid, credits=PRICE - 1) as client, taking_cameras(paid):
         answer = await client.post(PATH, json=BODY)
         assert (answer.status_code, answer.json()["code"]) == (402, "insufficient_credits")
         assert (await client.get(PATH)).json() == {"cameras": []}
@@ -59,7 +59,7 @@ async def test_no_worker_costs_nothing(paid: Application) -> None:
     async with _client(paid, credits=PRICE) as client:
         assert (await client.post(PATH, json=BODY)).status_code == 502
         assert await _credits(client) == PRICE
-        async with _worker(paid):
+        async with taking_cameras(paid):
             # No credits are reserved either.
             assert (await client.post(PATH, json=BODY)).status_code == 201
         assert await _credits(client) == 0
@@ -67,7 +67,7 @@ async def test_no_worker_costs_nothing(paid: Application) -> None:
 
 async def test_cameras_at_once_never_overspend(paid: Application) -> None:
     bodies = [BODY | {"rtspUrl": f"rtsp://10.0.0.{number}/"} for number in range(1, 5)]
-    async with _client(paid, credits=2 * PRICE) as client, _worker(paid):
+    async with _client(paid, credits=2 * PRICE) as client, taking_cameras(paid):
         answers = await asyncio.gather(*(client.post(PATH, json=body) for body in bodies))
         assert await _credits(client) == 0
 
@@ -75,7 +75,7 @@ async def test_cameras_at_once_never_overspend(paid: Application) -> None:
 
 
 async def test_a_period_that_ends_is_paid_again_once(paid: Application) -> None:
-    async with _client(paid, credits=2 * PRICE) as client, _worker(paid):
+    async with _client(paid, credits=2 * PRICE) as client, taking_cameras(paid):
         await client.post(PATH, json=BODY)
         assert await paid.services.cameras.renew() == 0
         await _shift(paid, "- interval '31 days'")
@@ -88,7 +88,7 @@ async def test_a_period_that_ends_is_paid_again_once(paid: Application) -> None:
 
 
 async def test_a_camera_without_credits_is_disabled_until_paid(paid: Application) -> None:
-    async with _client(paid, credits=PRICE) as client, _worker(paid):
+    async with _client(paid, credits=PRICE) as client, taking_cameras(paid):
         camera = (await client.post(PATH, json=BODY)).json()["camera"]
         path = f"{PATH}/{camera['id']}"
         await _shift(paid, "- interval '31 days'")
@@ -133,34 +133,4 @@ async def _grant(application: Application, credits: int) -> None:
         lambda session: session.execute(
             text("UPDATE credit_accounts SET balance = balance + :credits"), {"credits": credits}
         )
-    )
-
-
-@asynccontextmanager
-async def _worker(application: Application) -> AsyncIterator[None]:
-    """A worker that claims every camera as soon as the camera is in the database."""
-
-    async def take_all() -> None:
-        query = text("SELECT id FROM cameras WHERE NOT confirmed")
-        while True:
-            found = await application.database.run(lambda session: list(session.scalars(query)))
-            application.camera_statuses.post((camera_id, _taken(camera_id)) for camera_id in found)
-            await asyncio.sleep(0.01)
-
-    task = asyncio.create_task(take_all())
-    try:
-        yield
-    finally:
-        task.cancel()
-        await asyncio.gather(task, return_exceptions=True)
-
-
-def _taken(camera_id: UUID) -> CameraStatus:
-    return CameraStatus(
-        camera_id=camera_id,
-        owner_id=camera_id,
-        state=CameraState.CONNECTING,
-        revision=1,
-        worker="test",
-        at_ms=NOW_MS,
     )

@@ -33,7 +33,7 @@ from api.live.recent import LiveRecord, StreamCursor
 from api.live.service import ErasureSync
 from common.records.alerts import AlertTrigger
 from common.records.deliveries import AttemptOutcome, DeliveryAttempt, recognition_delivery
-from common.records.ids import NIL_UUID, image_call_id, recognition_id, trigger_id
+from common.records.ids import NIL_UUID, image_call_id, recognition_id
 from common.records.object_keys import crop_key, photo_key, snapshot_key
 from common.records.recognitions import PassOutcome, Recognition, RecognitionSource
 from common.records.topics import CONFIG_ALERTS, CONFIG_CAMERAS, CONFIG_WEBHOOKS
@@ -44,7 +44,7 @@ from tests.integration.api.cameras import values as camera_values
 from tests.integration.api.locked_images import lock_images
 from tests.integration.api.outbox import outbox_of
 from tests.integration.api.waiting import until
-from tests.records import CAMERAS, alert, recognition
+from tests.records import CAMERAS, alert, alert_trigger, recognition
 from tests.services.clickhouse import ClickHouseAddress
 from tests.services.s3 import s3_client
 
@@ -151,14 +151,7 @@ def seen(caller: Caller, plate: str, age_ms: int = 5_000) -> Recognition:
 
 
 def trigger_of(record: Recognition) -> AlertTrigger:
-    rule = alert(1, owner_id=record.owner_id)
-    return AlertTrigger(
-        id=trigger_id(record.captured_ms, rule.alert_id, record.id),
-        owner_id=record.owner_id,
-        alert=rule,
-        recognition=record,
-        decided_ms=record.captured_ms,
-    )
+    return alert_trigger(alert(1, owner_id=record.owner_id), record)
 
 
 def attempt(record: Recognition) -> DeliveryAttempt:

@@ -32,7 +32,7 @@ from api.db.people_tables import Invitation, LoginSession, Person
 from api.db.tables import ApiKey, ConfigOutbox, ErasureJob, Owner
 from api.outbox.outbox import enqueue
 from common.records.alerts import AlertTrigger
-from common.records.ids import recognition_id, trigger_id
+from common.records.ids import recognition_id
 from common.records.object_keys import crop_key, photo_key
 from common.records.recognitions import Recognition
 from common.records.topics import CONFIG_CAMERAS, RECOGNITIONS
@@ -40,7 +40,7 @@ from common.secrets import SecretBox
 from common.settings import DatabaseSettings, S3Settings
 from deploy.local.servers.postgres import binaries
 from tests.integration.api.cameras import values
-from tests.records import CAMERAS, alert, recognition
+from tests.records import CAMERAS, alert, alert_trigger, recognition
 from tests.services import s3
 from tests.services.clickhouse import ClickHouseAddress, ClickHouseService
 
@@ -200,14 +200,7 @@ def _seen(owner_id: UUID, plate: str) -> Recognition:
 
 
 def _fired(record: Recognition) -> AlertTrigger:
-    rule = alert(1, owner_id=record.owner_id, name=ODD_NAME)
-    return AlertTrigger(
-        id=trigger_id(record.captured_ms, rule.alert_id, record.id),
-        owner_id=record.owner_id,
-        alert=rule,
-        recognition=record,
-        decided_ms=record.captured_ms,
-    )
+    return alert_trigger(alert(1, owner_id=record.owner_id, name=ODD_NAME), record)
 
 
 async def _write(place: Place, records: list[Recognition]) -> None:

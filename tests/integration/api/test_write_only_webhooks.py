@@ -10,7 +10,6 @@ import pytest
 
 from api.app import create_app
 from api.security.permissions import BodyKind, Scope
-from common.records.alerts import AlertTrigger
 from common.records.codec import encode
 from common.records.deliveries import (
     Delivery,
@@ -21,8 +20,8 @@ from common.records.deliveries import (
 from common.records.topics import DELIVERIES
 from tests.integration.api.application import Application, Caller, StandInStore
 from tests.integration.api.outbox import outbox_of
-from tests.records import OWNER, recognition
 from tests.records import alert as alert_record
+from tests.records import alert_trigger, recognition
 
 pytestmark = pytest.mark.integration
 
@@ -185,13 +184,7 @@ async def test_hidden_values_go_to_no_other_place(
 
 
 def _past_alert(webhook_id: UUID) -> Delivery:
-    trigger = AlertTrigger(
-        id=recognition(1).id,
-        owner_id=OWNER,
-        alert=alert_record(1),
-        recognition=recognition(1),
-        decided_ms=5,
-    )
+    trigger = alert_trigger(alert_record(1), recognition(1))
     return trigger_delivery(trigger, str(webhook_id), WebhookTarget(webhook_id=webhook_id))
 
 

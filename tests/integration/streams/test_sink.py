@@ -13,9 +13,7 @@ from clickhouse_connect.driver.client import Client
 
 from analytics_sql.client import ClickHouseClient
 from analytics_sql.erasure import Erasure, erase_recognitions, insert_erasure
-from common.records.alerts import AlertConfig, AlertTrigger
 from common.records.codec import encode
-from common.records.ids import trigger_id
 from common.records.recognitions import Recognition
 from common.records.topics import (
     ALERTS,
@@ -32,7 +30,7 @@ from common.records.topics import (
 from common.settings import KafkaSettings
 from tests.integration.streams.recognitions import migrated, stored_ids
 from tests.integration.streams.stages import Feeder, environment_of, lag, running, stage
-from tests.records import alert, messages, recognition, recognitions
+from tests.records import alert, alert_trigger, messages, recognition, recognitions
 from tests.services.clickhouse import ClickHouseAddress, ClickHouseService, create_database
 from tests.services.process import ChildProcess
 from tests.waiting import wait_until
@@ -179,7 +177,7 @@ def test_every_field_arrives_and_a_replay_is_the_same_row(running_sink: RunningS
 def test_triggers_are_stored_once_with_recognitions(running_sink: RunningSink) -> None:
     feeder, database = running_sink.feeder, running_sink.client
     rule = alert(1)
-    triggers = [_trigger(rule, recognition(number)) for number in range(200)]
+    triggers = [alert_trigger(rule, recognition(number)) for number in range(200)]
     alerts_feeder = Feeder(running_sink.kafka, ALERTS)
     for _ in range(2):
         alerts_feeder.send(*map(encode, triggers), key=str(rule.alert_id).encode())
@@ -201,16 +199,6 @@ def test_triggers_are_stored_once_with_recognitions(running_sink: RunningSink) -
         )
         for trigger in triggers
     ]
-
-
-def _trigger(rule: AlertConfig, seen: Recognition) -> AlertTrigger:
-    return AlertTrigger(
-        id=trigger_id(seen.captured_ms, rule.alert_id, seen.id),
-        owner_id=rule.owner_id,
-        alert=rule,
-        recognition=seen,
-        decided_ms=seen.captured_ms,
-    )
 
 
 def test_what_was_erased_stays_erased(running_sink: RunningSink) -> None:

@@ -15,13 +15,13 @@ from common.records.alerts import (
     TriggerPhase,
 )
 from common.records.deliveries import trigger_event
-from common.records.ids import recognition_id, trigger_id
+from common.records.ids import recognition_id
 from common.records.recognitions import Recognition
 from common.records.webhooks import EventName
 from tests.fault.receivers import ALL, ReceivedEvent, Receivers
 from tests.fault.rules import GATE, Rule
 from tests.fault.verdict import Evidence, judge
-from tests.records import alert, recognition
+from tests.records import alert, alert_trigger, recognition
 
 _NOW_MS = 1_795_000_000_000
 _PAUSE_MS = 4_000
@@ -36,14 +36,7 @@ _TRIGGERED = {"any": _SEEN, "listed": (_SEEN[0], _SEEN[3]), "plate": _SEEN, "ear
 
 
 def _trigger(name: str, seen: Recognition) -> AlertTrigger:
-    rule = alert(list(_TRIGGERED).index(name), name=name)
-    return AlertTrigger(
-        id=trigger_id(seen.captured_ms, rule.alert_id, seen.id),
-        owner_id=rule.owner_id,
-        alert=rule,
-        recognition=seen,
-        decided_ms=seen.captured_ms,
-    )
+    return alert_trigger(alert(list(_TRIGGERED).index(name), name=name), seen)
 
 
 def _received_recognition(endpoint: str, seen: Recognition) -> ReceivedEvent:

@@ -8,16 +8,15 @@ from uuid import UUID
 import msgspec
 import pytest
 
-from common.records.alerts import AlertTrigger
 from common.records.cameras import CameraState
-from common.records.ids import event_id, trigger_id
+from common.records.ids import event_id
 from common.records.topics import ALERTS
 from common.records.webhooks import EventName
 from common.s3 import S3Bucket
 from common.settings import S3Settings
 from common.timestamps import now_ms
 from tests.integration.streams.mqtt.pipeline import Pipeline, discovery, events, just_made, topic
-from tests.records import CAMERAS, OWNER, alert, recognition
+from tests.records import CAMERAS, alert, alert_trigger, recognition
 from tests.services.mqtt import PASSWORD, Listener, port_of
 from tests.waiting import wait_until
 
@@ -170,19 +169,12 @@ def _recognized(pipeline: Pipeline, listener: Listener) -> None:
 
 
 def _alerted(pipeline: Pipeline, listener: Listener) -> None:
-    rule, seen = alert(1), recognition(8, captured_ms=now_ms())
-    trigger = AlertTrigger(
-        id=trigger_id(seen.captured_ms, rule.alert_id, seen.id),
-        owner_id=OWNER,
-        alert=rule,
-        recognition=seen,
-        decided_ms=now_ms(),
-    )
-    pipeline.send(ALERTS, str(rule.alert_id), trigger)
+    trigger = alert_trigger(alert(1), recognition(8, captured_ms=now_ms()))
+    pipeline.send(ALERTS, str(trigger.alert.alert_id), trigger)
     wait_until("the alert came", lambda: bool(events(listener, "alert")))
     (event,) = events(listener, "alert")
     assert event["event"] == "alert.triggered"
-    assert event["data"]["alert"]["name"] == rule.name
+    assert event["data"]["alert"]["name"] == trigger.alert.name
     assert "notifications" not in event["data"]["alert"]
 
 

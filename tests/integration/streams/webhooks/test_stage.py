@@ -10,13 +10,12 @@ from standardwebhooks import Webhook
 from common.records.alerts import AlertTrigger
 from common.records.cameras import CameraConfig, CameraState, CameraStatus
 from common.records.deliveries import AttemptOutcome
-from common.records.ids import trigger_id
 from common.records.owners import OwnerConfig
 from common.records.topics import ALERTS, CAMERA_STATUS, CONFIG_CAMERAS, CONFIG_OWNERS
 from common.records.webhooks import EventName
 from common.timestamps import format_timestamp, now_ms
 from tests.integration.streams.webhooks.pipeline import SECRET, Pipeline
-from tests.records import CAMERAS, OWNER, alert, recognition, recognitions
+from tests.records import CAMERAS, OWNER, alert, alert_trigger, recognition, recognitions
 from tests.services.mail import MailServer
 from tests.services.receiver import Receiver
 from tests.waiting import wait_until
@@ -98,13 +97,7 @@ def test_an_alert_reaches_webhooks_urls_and_addresses(
         notifications_encrypted=pipeline.box.encrypt(json.dumps(notifications)),
         notification_secret_encrypted=pipeline.box.encrypt(SECRET),
     )
-    trigger = AlertTrigger(
-        id=trigger_id(recognition(3).captured_ms, rule.alert_id, recognition(3).id),
-        owner_id=OWNER,
-        alert=rule,
-        recognition=recognition(3),
-        decided_ms=now_ms(),
-    )
+    trigger = alert_trigger(rule, recognition(3), decided_ms=now_ms())
     with MailServer() as server:
         server.refuse("boss@example.com", "550 no such user")
         pipeline.start(smtp_host="127.0.0.1", smtp_port=str(server.port), smtp_encryption="none")
@@ -209,14 +202,7 @@ def test_a_rotation_of_the_notification_secret_reaches_a_running_worker(
     )
 
     def trigger(number: int) -> AlertTrigger:
-        seen = recognition(number)
-        return AlertTrigger(
-            id=trigger_id(seen.captured_ms, rule.alert_id, seen.id),
-            owner_id=OWNER,
-            alert=rule,
-            recognition=seen,
-            decided_ms=now_ms(),
-        )
+        return alert_trigger(rule, recognition(number), decided_ms=now_ms())
 
     pipeline.start()
     pipeline.send(ALERTS, str(rule.alert_id), trigger(1))

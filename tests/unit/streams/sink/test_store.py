@@ -16,7 +16,7 @@ from common.errors import TransientError
 from common.records.alerts import AlertTrigger
 from common.records.codec import encode
 from common.records.deliveries import AttemptOutcome, DeliveryAttempt, recognition_delivery
-from common.records.ids import NIL_UUID, image_call_id, trigger_id
+from common.records.ids import NIL_UUID, image_call_id
 from common.records.recognitions import PassOutcome, RecognitionSource
 from streams.sink import store as store_module
 from streams.sink.store import RowStore, write_unless_erased
@@ -29,7 +29,7 @@ from streams.sink.tables import (
     SharedPhotos,
     SinkTable,
 )
-from tests.records import OWNER, alert, recognition
+from tests.records import OWNER, alert, alert_trigger, recognition
 
 CLIENT = cast(ClickHouseClient, object())
 FIRST_MS = recognition(0).captured_ms
@@ -213,14 +213,7 @@ async def test_photos_are_looked_for_only_where_something_was_erased(
 
 
 def _trigger() -> AlertTrigger:
-    rule, seen = alert(1, plates=("ab 00002",)), recognition(1)
-    return AlertTrigger(
-        id=trigger_id(seen.captured_ms, rule.alert_id, seen.id),
-        owner_id=OWNER,
-        alert=rule,
-        recognition=seen,
-        decided_ms=seen.captured_ms,
-    )
+    return alert_trigger(alert(1, plates=("ab 00002",)), recognition(1))
 
 
 def _outcome() -> PassOutcome:

@@ -5,11 +5,11 @@ import pytest
 
 from common.records.alerts import AlertTrigger, EarlyTrigger, TriggerPhase
 from common.records.codec import encode
-from common.records.ids import MAX_PASS_MS, NIL_UUID, image_call_id, trigger_id
+from common.records.ids import MAX_PASS_MS, NIL_UUID, image_call_id
 from common.records.recognitions import PassOutcome, RecognitionSource
 from streams.runtime.batch_agent import read_batch
 from streams.sink.tables import OUTCOME_TABLE, RECOGNITION_TABLE, TRIGGER_TABLE
-from tests.records import alert, recognition
+from tests.records import alert, alert_trigger, recognition
 
 RECOGNITION = RECOGNITION_TABLE.row_of
 TRIGGER = TRIGGER_TABLE.row_of
@@ -43,14 +43,8 @@ def test_an_id_of_another_time_is_refused() -> None:
 
 
 def _trigger(number: int) -> AlertTrigger:
-    rule, seen = alert(1), recognition(number)
-    return AlertTrigger(
-        id=trigger_id(seen.captured_ms, rule.alert_id, seen.id),
-        owner_id=rule.owner_id,
-        alert=rule,
-        recognition=msgspec.structs.replace(seen, plate="ab-123"),
-        decided_ms=seen.captured_ms + 40,
-    )
+    seen = msgspec.structs.replace(recognition(number), plate="ab-123")
+    return alert_trigger(alert(1), seen, decided_ms=seen.captured_ms + 40)
 
 
 def test_a_trigger_is_a_row() -> None:

@@ -10,11 +10,10 @@ import msgspec
 import pytest
 
 from common.mail_settings import EmailSettings
-from common.records.alerts import AlertTrigger
 from common.records.deliveries import Delivery, EmailTarget, trigger_delivery
 from streams.webhooks.delivery.schedule import SendKind
 from streams.webhooks.email.sender import EmailSender
-from tests.records import alert, recognition
+from tests.records import alert, alert_trigger, recognition
 
 GUARD = "guard@example.com"
 
@@ -61,9 +60,7 @@ async def _no_image(key: str) -> bytes | None:
 
 def _delivery(number: int = 1, **changed: UUID) -> Delivery:
     made = msgspec.structs.replace(recognition(number), **changed)
-    trigger = AlertTrigger(
-        id=made.id, owner_id=made.owner_id, alert=alert(1), recognition=made, decided_ms=1
-    )
+    trigger = alert_trigger(alert(1), made, owner_id=made.owner_id)
     target = EmailTarget(alert_id=trigger.alert.alert_id, address_encrypted="unused")
     return trigger_delivery(trigger, "email-1", target)
 
