@@ -22,8 +22,7 @@ from api.security.credentials import (
     MIN_PASSWORD_CHARACTERS,
     password_fault,
 )
-from api.validation.fields import validation_rules
-from common.errors import InvalidInputError
+from api.validation.fields import field_check, validation_rules
 from common.timestamps import iso_utc
 from common.urls.outbound import MAX_OUTBOUND_URL_LENGTH, parse_outbound_url
 
@@ -132,11 +131,7 @@ def _known_timezone(name: str) -> str:
 
 
 def _outbound_address(text: str) -> str:
-    try:
-        parse_outbound_url(text, validation_rules().outbound)
-    except InvalidInputError as error:
-        raise ValueError(str(error)) from error
-    return text
+    return parse_outbound_url(text, validation_rules().outbound).text
 
 
 def _short(number: float) -> int | float:
@@ -175,7 +170,7 @@ OutboundAddress = Annotated[
         description="Public `http` or `https` URL.",
         examples=["https://receiver.example.com/plates"],
     ),
-    AfterValidator(_outbound_address),
+    AfterValidator(field_check(_outbound_address)),
 ]
 """A URL to which the service sends requests."""
 

@@ -10,9 +10,8 @@ from pydantic import AfterValidator, Discriminator, Field, Tag
 
 from api.errors import UNION_TAG_PREFIX, ApiError, ErrorCode, FieldFault
 from api.schemas import CleanText, OutboundAddress, RequestModel, ResponseModel
-from api.validation.fields import check_email_address
+from api.validation.fields import check_email_address, field_check
 from common.apprise.services import is_masked, service_scheme
-from common.errors import InvalidInputError
 from common.records.alerts import (
     AppriseNotification,
     EmailNotification,
@@ -58,10 +57,7 @@ class WebhookNotificationBody(RequestModel):
 
 
 def _service_address(text: str) -> str:
-    try:
-        service_scheme(text)
-    except InvalidInputError as error:
-        raise ValueError(str(error)) from error
+    service_scheme(text)
     return text
 
 
@@ -71,7 +67,7 @@ class AppriseNotificationBody(RequestModel):
     type: Annotated[str, Field(pattern="^apprise$")] = Field(
         description="Always `apprise`.", examples=["apprise"]
     )
-    url: Annotated[str, AfterValidator(_service_address)] = Field(
+    url: Annotated[str, AfterValidator(field_check(_service_address))] = Field(
         description="Apprise URL of the service.", examples=["ntfys://ntfy.example.com/gate"]
     )
     id: Annotated[CleanText, Field(max_length=32)] = Field(

@@ -38,6 +38,7 @@ recognition_router = APIRouter(route_class=GuardedRoute, tags=["Recognitions"])
 
 DeliveriesDep = Annotated[Deliveries, Depends(service(Deliveries))]
 RecognitionsDep = Annotated[Recognitions, Depends(service(Recognitions))]
+QueryDep = Annotated[DeliveryQuery, Query()]
 
 _READS_PAST_EVENTS = frozenset({Scope.RECOGNITIONS_READ})
 """Required because a caller who changes the webhook's URL would receive the past events."""
@@ -57,10 +58,7 @@ _FIRST_NOTIFICATION = NotificationTest()
 )
 @requires(Scope.WEBHOOKS_READ)
 async def list_deliveries(
-    deliveries: DeliveriesDep,
-    caller: Caller,
-    id: ResourceId,
-    query: Annotated[DeliveryQuery, Query()],
+    deliveries: DeliveriesDep, caller: Caller, id: ResourceId, query: QueryDep
 ) -> DeliveryList:
     """Returns deliveries from the last seven days, or since `from`, most recently attempted first.
 
@@ -135,10 +133,7 @@ async def replay(
 )
 @requires(Scope.ALERTS_READ)
 async def list_notifications(
-    deliveries: DeliveriesDep,
-    caller: Caller,
-    id: ResourceId,
-    query: Annotated[DeliveryQuery, Query()],
+    deliveries: DeliveriesDep, caller: Caller, id: ResourceId, query: QueryDep
 ) -> DeliveryList:
     """Returns deliveries of the alert's `notifications` from the last seven days, or since `from`.
 

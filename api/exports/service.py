@@ -1,8 +1,7 @@
 """Exports the list of recognitions to files. Each file contains one part of the list."""
 
-from collections import Counter
-from collections.abc import AsyncIterator, Iterator
-from contextlib import AsyncExitStack, contextmanager
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from uuid import UUID
 
@@ -41,7 +40,6 @@ class Exports:
         self._limits = limits
         self._limiter = limiter
         self._database = database
-        self._active: Counter[UUID] = Counter()
 
     async def timezone(self, owner_id: UUID) -> str:
         """Return the IANA name of an account's time zone.
@@ -50,22 +48,6 @@ class Exports:
             TransientError: PostgreSQL is unavailable.
         """
         return await self._database.run(lambda session: require_owner(session, owner_id).timezone)
-
-    @contextmanager
-    def slot(self, caller: Principal) -> Iterator[None]:
-        """Count an export of an account until the block ends.
-
-        Raises:
-            ApiError: 429, the account has too many concurrent exports.
-        """
-        owner_id, limit = caller.owner_id, OwnerLimit.EXPORTS_AT_ONCE
-        self._limits.require(limit, owner_id, caller.limits, self._active[owner_id] + 1)
-        self._active[owner_id] += 1
-        try:
-            yield
-        finally:
-            # Subtracting a Counter drops entries that reach zero.
-            self._active -= Counter((owner_id,))
 
     async def open(
         self,
@@ -83,7 +65,7 @@ class Exports:
             DependencyUnavailableError: ClickHouse is unavailable or too slow.
         """
         after = self._recognitions.position(wanted, last_key)
-        held.enter_context(self.slot(caller))
+        held.enter_context(self._limits.slot(OwnerLimit.EXPORTS_AT_ONCE, caller))
         await self._limiter.admit_export(caller)
         # Even a range in which nothing can be stored is queried, for the header of the file.
         possible = storable(wanted)

@@ -67,30 +67,26 @@ class TableImports:
             ApiError: 429, too many files are waiting, or the account's CPU time is used up.
             InvalidInputError: the file cannot be parsed. The message is a sentence.
         """
-        return await self._threads.run(owner_id, self._read, owner_id, data, encoding, work)
+
+        def read() -> _T:
+            self._budget.require(owner_id)
+            began = time.thread_time()
+            try:
+                return work(read_table(data, encoding))
+            finally:
+                self._budget.spend(owner_id, time.thread_time() - began)
+
+        return await self._threads.run(owner_id, read)
 
     async def close(self) -> None:
         """Wait until running work has finished."""
         await asyncio.to_thread(self._threads.close)
 
-    def _read(
-        self,
-        owner_id: UUID,
-        data: bytes,
-        encoding: FileEncoding | None,
-        work: Callable[[CsvTable], _T],
-    ) -> _T:
-        self._budget.require(owner_id)
-        began = time.thread_time()
-        try:
-            return work(read_table(data, encoding))
-        finally:
-            self._budget.spend(owner_id, time.thread_time() - began)
-
 
 router = APIRouter(route_class=GuardedRoute)
 
 ImportsDep = Annotated[TableImports, Depends(service(TableImports))]
+QueryDep = Annotated[ImportQuery, Query()]
 
 
 @router.post(
@@ -101,10 +97,7 @@ ImportsDep = Annotated[TableImports, Depends(service(TableImports))]
 )
 @requires(Scope.ALERTS_WRITE, BodyKind.TABLE)
 async def import_plates(
-    request: Request,
-    imports: ImportsDep,
-    caller: Caller,
-    query: Annotated[ImportQuery, Query()],
+    request: Request, imports: ImportsDep, caller: Caller, query: QueryDep
 ) -> PlateImportAnswer:
     """Returns the plates in a CSV file and the skipped rows. Nothing is stored."""
     limit = PLATES_PER_ALERT
@@ -119,10 +112,7 @@ async def import_plates(
 )
 @requires(Scope.CAMERAS_WRITE, BodyKind.TABLE)
 async def import_cameras(
-    request: Request,
-    imports: ImportsDep,
-    caller: Caller,
-    query: Annotated[ImportQuery, Query()],
+    request: Request, imports: ImportsDep, caller: Caller, query: QueryDep
 ) -> CameraImportAnswer:
     """Returns the cameras in a CSV file as bodies for `POST /api/cameras`. Nothing is stored."""
     return await _read(request, imports, caller, query, imported_cameras)

@@ -10,7 +10,6 @@ from api.limits.networks import counted_networks
 from api.limits.owner_limits import LimitedCaller, OwnerLimit, OwnerLimits
 
 _MIB = 1 << 20
-_ONE_IMAGE = 16 * _MIB
 _RETRY_AFTER_SECONDS = 2
 _PUBLIC = "calls without credentials"
 _OF_ADDRESS = "Too much data is being uploaded from this address. Try again shortly."

@@ -1,7 +1,9 @@
 """Defines the limits of accounts, and checks and reports how much of a limit is used."""
 
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Protocol
@@ -121,6 +123,7 @@ class OwnerLimits(Collector):
         """``installation`` contains the default limits. ``clock`` returns seconds."""
         self._installation = installation
         self._near = LimitUsageGauge("platestream_api_owner_limit_ratio", clock)
+        self._active: Counter[tuple[OwnerLimit, UUID]] = Counter()
 
     def size(self, limit: OwnerLimit, own: Mapping[str, int]) -> int:
         """Return the size of a limit for an account with the limits ``own``."""
@@ -144,6 +147,22 @@ class OwnerLimits(Collector):
                 limit_error_message(limit, size),
                 retry_after_seconds=rule.retry_after_seconds,
             )
+
+    @contextmanager
+    def slot(self, limit: OwnerLimit, caller: LimitedCaller) -> Iterator[None]:
+        """Count a call of an account as running until the block ends.
+
+        Raises:
+            ApiError: 429, the account has too many concurrent calls.
+        """
+        key = limit, caller.owner_id
+        self.require(limit, caller.owner_id, caller.limits, self._active[key] + 1)
+        self._active[key] += 1
+        try:
+            yield
+        finally:
+            # Subtracting a Counter drops entries that reach zero.
+            self._active -= Counter((key,))
 
     def record(self, limit: OwnerLimit, owner_id: UUID, used: float, size: int) -> None:
         """Record how much of a limit of ``size`` an account uses, for the metrics."""

@@ -1,6 +1,6 @@
 """Routes of ``/api/session/oidc``: login through the OpenID Connect provider."""
 
-from typing import Annotated
+from typing import Annotated, Any
 from urllib.parse import urlsplit
 
 from fastapi import APIRouter, Depends, Request, Response
@@ -92,15 +92,7 @@ async def begin_oidc(
     check_origin(request, required=False)
     _check_returns_here(request)
     url, cookie = await oidc.begin(body.invitation, rate_limit_address(request))
-    response.set_cookie(
-        cookie_name(request, FLOW_COOKIE),
-        cookie,
-        max_age=FLOW_SECONDS,
-        path=_flow_path(request),
-        httponly=True,
-        samesite="strict",
-        secure=is_secure(request),
-    )
+    response.set_cookie(value=cookie, max_age=FLOW_SECONDS, **_flow_cookie(request))
     response.headers["Cache-Control"] = "no-store"
     return OidcBegun(url=url)
 
@@ -141,19 +133,16 @@ async def finish_oidc(
         cookies.get(DEVICE_COOKIE),
     )
     set_session(request, response, made)
-    response.delete_cookie(
-        cookie_name(request, FLOW_COOKIE),
-        path=_flow_path(request),
-        httponly=True,
-        samesite="strict",
-        secure=is_secure(request),
-    )
+    response.delete_cookie(**_flow_cookie(request))
     return session_answer(made.credential)
 
 
-def _flow_path(request: Request) -> str:
+def _flow_cookie(request: Request) -> dict[str, Any]:
+    secure = is_secure(request)
     # A cookie with the prefix __Host- must have the path /.
-    return "/" if is_secure(request) else _PATH
+    path = "/" if secure else _PATH
+    name = cookie_name(request, FLOW_COOKIE)
+    return {"key": name, "path": path, "httponly": True, "samesite": "strict", "secure": secure}
 
 
 def _check_returns_here(request: Request) -> None:

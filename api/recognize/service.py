@@ -3,9 +3,8 @@
 import asyncio
 import hashlib
 import time
-from collections import Counter
-from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager, contextmanager
+from collections.abc import AsyncIterator
+from contextlib import AbstractContextManager, asynccontextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from uuid import UUID
@@ -96,7 +95,6 @@ class ImageRecognition:
         self._images = images
         self._reader = reader
         self._limits = limits
-        self._active: Counter[UUID] = Counter()
         self._lease = lease
         self._demo_enabled = demo_enabled
 
@@ -109,21 +107,12 @@ class ImageRecognition:
         if not self._demo_enabled:
             raise ApiError(ErrorCode.NOT_FOUND)
 
-    @contextmanager
-    def counted_call(self, caller: Principal) -> Iterator[None]:
-        """Count a call of an account as running within the block, which also reads the body.
+    def counted_call(self, caller: Principal) -> AbstractContextManager[None]:
+        """Return a context that counts a call as running. The block also reads the body.
 
-        Raises:
-            ApiError: 429, the account has too many concurrent calls.
+        Entering the context raises ApiError (429) if the account has too many concurrent calls.
         """
-        owner_id, limit = caller.owner_id, OwnerLimit.IMAGE_CALLS_AT_ONCE
-        self._limits.require(limit, owner_id, caller.limits, self._active[owner_id] + 1)
-        self._active[owner_id] += 1
-        try:
-            yield
-        finally:
-            # Subtracting a Counter drops entries that reach zero.
-            self._active -= Counter((owner_id,))
+        return self._limits.slot(OwnerLimit.IMAGE_CALLS_AT_ONCE, caller)
 
     async def recognize(self, owner_id: UUID, call: ImageCall) -> RecognizeAnswer:
         """Return the plates of an image and charge one credit. Charge nothing if an error occurs.
