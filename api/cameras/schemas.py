@@ -12,6 +12,7 @@ from api.cameras.probe import ProbedStream
 from api.cameras.repository import CameraView
 from api.paging.lists import next_key_field
 from api.schemas import (
+    CleanText,
     FreeText,
     JsonBoolean,
     NameText,
@@ -22,8 +23,13 @@ from api.schemas import (
     TimeZone,
     json_number,
 )
-from api.validation.fields import QueryInstant, from_unix_ms, uuid_text, validation_rules
-from common.errors import InvalidInputError
+from api.validation.fields import (
+    QueryInstant,
+    field_check,
+    from_unix_ms,
+    uuid_text,
+    validation_rules,
+)
 from common.records.cameras import CameraState
 from common.records.frames import Zone, ZoneKind
 from common.urls.streams import MAX_STREAM_URL_LENGTH, parse_stream_url
@@ -61,11 +67,7 @@ _SHOWN_ONLY = frozenset(
 
 
 def _stream_address(text: str) -> str:
-    try:
-        parse_stream_url(text, validation_rules().streams)
-    except InvalidInputError as error:
-        raise ValueError(str(error)) from error
-    return text
+    return parse_stream_url(text.strip(), validation_rules().streams).text
 
 
 class PointBody(RequestModel):
@@ -79,13 +81,21 @@ class PointBody(RequestModel):
     )
 
 
+_Kind = Annotated[
+    ZoneKind,
+    Field(
+        description="`include`: read plates only inside the zone. `exclude`: ignore plates "
+        "inside it."
+    ),
+]
+_IDENTIFIER = "Identifier, unique within the account. Derived from the stream URL if omitted."
+_SAMPLE_FPS = "Frames per second to analyse; null: the installation's default."
+
+
 class ZoneBody(RequestModel):
     """A polygon in which plates are read or ignored."""
 
-    kind: ZoneKind = Field(
-        description="`include`: read plates only inside the zone. `exclude`: ignore plates "
-        "inside it."
-    )
+    kind: _Kind
     points: Annotated[list[PointBody], Field(min_length=3, max_length=MAX_POINTS)] = Field(
         description="Vertices of the polygon."
     )
@@ -99,7 +109,25 @@ StreamAddress = Annotated[
         description="Stream URL; `rtsp`, `rtsps`, `http` or `https`.",
         examples=["rtsp://viewer:secret@192.168.1.20:554/stream1"],
     ),
-    AfterValidator(_stream_address),
+    AfterValidator(field_check(_stream_address)),
+]
+Username = Annotated[
+    CleanText,
+    Field(
+        max_length=100,
+        description="User name at the camera. The server adds it to the stream URL.",
+        examples=["viewer"],
+    ),
+]
+Password = Annotated[
+    CleanText,
+    Field(
+        max_length=100,
+        description="Password at the camera. Special characters must not be percent-encoded. "
+        "Never returned.",
+        examples=["p@ss/word#1"],
+        json_schema_extra={"writeOnly": True},
+    ),
 ]
 Zones = Annotated[list[ZoneBody], Field(max_length=MAX_ZONES)]
 
@@ -111,18 +139,12 @@ class CameraUpdate(RequestModel):
 
     name: Name = Field(default="", description="Name of the camera.")
     rtsp_url: StreamAddress = ""
+    username: Username = ""
+    password: Password = ""
     location: Location = Field(default="", description="Free-text location.")
     enabled: JsonBoolean = Field(default=True, description="Whether the camera is enabled.")
-    identifier: Identifier | None = Field(
-        default=None,
-        description="Identifier, unique within the account. Derived from the stream URL if "
-        "omitted.",
-    )
-    sample_fps: SampleFps | None = Field(
-        default=None,
-        description="Frames per second to analyse; null: the installation's default.",
-        examples=[5],
-    )
+    identifier: Identifier | None = Field(default=None, description=_IDENTIFIER)
+    sample_fps: SampleFps | None = Field(default=None, description=_SAMPLE_FPS, examples=[5])
     zones: Zones = Field(
         default_factory=list,
         description="Zones in which plates are read or ignored; empty: the whole frame.",
@@ -144,6 +166,8 @@ class CameraTest(RequestModel):
     """A stream URL to test."""
 
     rtsp_url: StreamAddress
+    username: Username = ""
+    password: Password = ""
     camera_id: Annotated[UUID, BeforeValidator(uuid_text)] | None = Field(
         default=None,
         description="ID of the camera whose stored password replaces `***` in `rtspUrl`.",
@@ -183,10 +207,7 @@ class CameraTestAnswer(ResponseModel):
 class ZoneView(ResponseModel):
     """A polygon in which plates are read or ignored."""
 
-    kind: ZoneKind = Field(
-        description="`include`: read plates only inside the zone. `exclude`: ignore plates "
-        "inside it."
-    )
+    kind: _Kind
     points: list[dict[str, float]] = Field(
         description="Vertices of the polygon.",
         examples=[[{"x": 0.1, "y": 0.4}, {"x": 0.9, "y": 0.4}, {"x": 0.5, "y": 1}]],
@@ -205,11 +226,7 @@ class CameraBody(ResponseModel):
     id: str = Field(
         description="ID of the camera.", examples=["0199c2b4-6f0a-7c3e-9a51-2d8c5b7e4f10"]
     )
-    identifier: str = Field(
-        description="Identifier, unique within the account. Derived from the stream URL if "
-        "omitted.",
-        examples=["gate-north"],
-    )
+    identifier: str = Field(description=_IDENTIFIER, examples=["gate-north"])
     name: str = Field(description="Name of the camera.", examples=["Gate north"])
     location: str = Field(description="Free-text location.", examples=["Yard, east side"])
     rtsp_url: str = Field(
@@ -234,9 +251,7 @@ class CameraBody(ResponseModel):
         "if not known yet.",
         examples=["software"],
     )
-    sample_fps: _ShownFps | None = Field(
-        description="Frames per second to analyse; null: the installation's default.", examples=[5]
-    )
+    sample_fps: _ShownFps | None = Field(description=_SAMPLE_FPS, examples=[5])
     zones: list[ZoneView] = Field(
         description="Zones in which plates are read or ignored; empty: the whole frame."
     )

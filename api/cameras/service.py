@@ -131,10 +131,10 @@ class Cameras:
             ApiError: 400, the URL is invalid; 404, no camera has the ID ``body.camera_id``.
         """
         if body.camera_id is None:
-            return self._vault.address(body.rtsp_url, None)
+            return self._vault.address(body, None)
         values = (await self.require(owner_id, body.camera_id)).values
         stored = StoredStream(values.stream_url_encrypted, values.stream_url_shown)
-        return self._vault.address(body.rtsp_url, stored)
+        return self._vault.address(body, stored)
 
     async def sweep(self) -> int:
         """Delete the unconfirmed cameras of calls that crashed, and return their number."""

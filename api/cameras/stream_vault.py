@@ -5,9 +5,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
+from urllib.parse import quote, urlsplit
 
 from api.cameras.repository import CameraValues
-from api.cameras.schemas import CameraCreate, CameraUpdate, zones_of
+from api.cameras.schemas import CameraCreate, CameraTest, CameraUpdate, zones_of
 from api.errors import invalid_field
 from common.errors import InvalidInputError
 from common.secrets import SecretBox
@@ -24,6 +25,8 @@ from common.urls.streams import (
 
 FIELD = "rtspUrl"
 _IDENTIFIER_DIGITS = 20
+_MAX_LOGIN_CHARACTERS = 127
+"""FFmpeg cuts longer user names and passwords (with the colon, percent-encoded) in RTSP URLs."""
 
 _PLAIN = {
     "name": "name",
@@ -50,12 +53,13 @@ class StreamVault:
         self._rules = rules
         self._box = box
 
-    def store(self, text: str) -> StoredStream:
-        """Check a URL and return its stored form.
+    def store(self, body: CameraCreate | CameraTest) -> StoredStream:
+        """Check the URL of a new camera and return its stored form.
 
         Raises:
-            ApiError: 400, ``rtspUrl`` is invalid. The message never contains the URL.
+            ApiError: 400, a field is invalid. The message never contains the URL.
         """
+        text = _with_login(body.rtsp_url, body)
         if MASK in text:
             raise invalid_field(
                 FIELD,
@@ -64,26 +68,29 @@ class StreamVault:
             )
         return self._stored(text)
 
-    def replace(self, stored: StoredStream, text: str) -> StoredStream:
-        """Return the stored form after an update to ``text``, or ``stored`` if nothing changes.
+    def replace(self, stored: StoredStream, body: CameraUpdate | CameraTest) -> StoredStream:
+        """Return the stored form after an update, or ``stored`` if nothing changes.
 
-        :func:`restore_password` replaces masked passwords in ``text`` with the stored passwords.
+        :func:`restore_password` replaces masked passwords in the URL with the stored passwords.
 
         Raises:
-            ApiError: 400, ``rtspUrl`` is invalid.
+            ApiError: 400, a field is invalid.
         """
+        if not (body.rtsp_url or body.username or body.password):
+            return stored
         before = self._box.decrypt(stored.encrypted)
+        after = _with_login(body.rtsp_url or before, body)
         with _faults_as_errors():
-            after = restore_password(text, before)
+            after = restore_password(after, before)
         return stored if after == before else self._stored(after)
 
-    def address(self, text: str, stored: StoredStream | None) -> str:
+    def address(self, body: CameraTest, stored: StoredStream | None) -> str:
         """Check a URL, and return it with masked passwords replaced by the passwords in ``stored``.
 
         Raises:
-            ApiError: 400, ``rtspUrl`` is invalid.
+            ApiError: 400, a field is invalid.
         """
-        stream = self.store(text) if stored is None else self.replace(stored, text)
+        stream = self.store(body) if stored is None else self.replace(stored, body)
         return self._box.decrypt(stream.encrypted)
 
     def derived_identifier(self, stream: StoredStream) -> str:
@@ -112,25 +119,44 @@ def _faults_as_errors() -> Iterator[None]:
         raise invalid_field(FIELD, str(error)) from error
 
 
+def _with_login(url: str, body: CameraUpdate | CameraTest) -> str:
+    """Return ``url`` with the user name and password of ``body``, percent-encoded.
+
+    They replace stored and masked ones, but no others that were sent in the URL.
+    """
+    if not (body.username or body.password):
+        return url
+    parts = urlsplit(url)
+    info, _, host = parts.netloc.rpartition("@")
+    user, _, password = info.partition(":")
+    if body.rtsp_url and password != MASK and (password or (user and body.username)):
+        raise invalid_field(FIELD, "contains a user name or password; send them only once")
+    if ":" in body.username:
+        raise invalid_field("username", "must not contain a colon")
+    if not (user or body.username):
+        raise invalid_field("username", "is required, because the stream URL has no user name")
+    if password and not body.password:
+        raise invalid_field("password", "is required, because the stream URL has a password")
+    login = f"{quote(body.username, safe='') or user}:{quote(body.password, safe='')}"
+    if len(login) > _MAX_LOGIN_CHARACTERS:
+        raise invalid_field("password", "is too long together with the user name")
+    return parts._replace(netloc=f"{login}@{host}").geturl()
+
+
 def new_values(body: CameraCreate, vault: StreamVault) -> CameraValues:
     """Return the values of a new camera.
 
     Raises:
-        ApiError: 400, ``rtspUrl`` is invalid.
+        ApiError: 400, a field is invalid.
     """
-    stream = vault.store(body.rtsp_url)
+    stream = vault.store(body)
     return CameraValues(
-        name=body.name,
-        location=body.location,
-        enabled=body.enabled,
         identifier=body.identifier or vault.derived_identifier(stream),
         identifier_derived=body.identifier is None,
         stream_url_encrypted=stream.encrypted,
         stream_url_shown=stream.shown,
-        sample_fps=body.sample_fps,
-        min_plate_width_px=body.min_plate_width,
         zones=zones_of(body.zones),
-        timezone=body.timezone,
+        **{column: getattr(body, field) for field, column in _PLAIN.items()},
     )
 
 
@@ -138,7 +164,7 @@ def edited_values(current: CameraValues, body: CameraUpdate, vault: StreamVault)
     """Return ``current`` with the fields that were sent. Without changes, return an equal value.
 
     Raises:
-        ApiError: 400, ``rtspUrl`` is invalid.
+        ApiError: 400, a field is invalid.
     """
     sent = body.model_fields_set
     plain: dict[str, Any] = {
@@ -153,8 +179,7 @@ def _with_identity(values: CameraValues, body: CameraUpdate, vault: StreamVault)
     """Return ``values`` with the new URL, and with the identifier that was sent or is derived."""
     sent = body.model_fields_set
     stream = StoredStream(values.stream_url_encrypted, values.stream_url_shown)
-    if "rtsp_url" in sent:
-        stream = vault.replace(stream, body.rtsp_url)
+    stream = vault.replace(stream, body)
     # A derived identifier that is sent back unchanged stays derived, and changes with the URL.
     is_chosen = "identifier" in sent and body.identifier != values.identifier
     derived = body.identifier is None if is_chosen else values.identifier_derived

@@ -151,11 +151,12 @@ PARENTS = {
 """The resource of a path with an ID: its name in responses, and the body that creates it."""
 
 SECRETS = ("stream-password", "url-secret", "signing-secret", "header-secret", PASSWORD)
+CAMERA = {"name": "C", "rtspUrl": "rtsp://u@10.0.0.8/1", "password": "stream-password"}
 BODIES: Mapping[str, Any] = {
     "/api/account": {"timezone": "Europe/Lisbon"},
     "/api/alertas": {"name": "A", "plates": ["AB12CD"]},
     "/api/api-keys": {"name": "K", "scopes": ["credits:read"]},
-    "/api/cameras": {"name": "C", "rtspUrl": "rtsp://u:stream-password@10.0.0.8/1"},
+    "/api/cameras": CAMERA,
     "/api/erasures": {"plate": "AB12CD"},
     "/api/invitations": {"email": "another@platestream.example", "role": "viewer"},
     "/api/people/{id}": {"role": "operator"},

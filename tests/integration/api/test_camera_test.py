@@ -97,6 +97,27 @@ async def test_a_stored_password_is_taken_from_ones_own_camera_only(
     assert anothers.status_code == 404
 
 
+async def test_separate_credentials_are_tested(
+    application: Application, client: httpx.AsyncClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tested = []
+
+    async def run(address: str) -> ProbedStream:
+        tested.append(address)
+        return ProbedStream(ProbeResult(), b"")
+
+    monkeypatch.setattr(application.services.camera_probe, "_run", run)
+    await _tested(client, {"rtspUrl": "rtsp://10.0.0.8/1", "username": "a", "password": "b#"})
+    twice = {"rtspUrl": "rtsp://a:b@10.0.0.8/1", "username": "a", "password": "b"}
+    refused = await client.post(PATH, json=twice)
+
+    assert tested == ["rtsp://a:b%23@10.0.0.8/1"]
+    assert (refused.status_code, refused.json()["fields"]) == (
+        400,
+        [{"path": "rtspUrl", "message": "contains a user name or password; send them only once"}],
+    )
+
+
 async def test_one_at_a_time_for_each_account(owner: Caller, tmp_path: Path) -> None:
     probe = CameraProbe(CameraAddressSettings.model_validate({"camera_files_folder": tmp_path}))
     first = asyncio.create_task(probe.probe(owner.owner_id, f"file://{tmp_path}/missing.mp4"))

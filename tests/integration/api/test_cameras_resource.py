@@ -229,6 +229,32 @@ async def test_a_masked_password_keeps_the_stored_one(
 
 
 @pytest.mark.usefixtures("worker")
+async def test_separate_credentials_become_part_of_the_stored_url(
+    application: Application, client: httpx.AsyncClient
+) -> None:
+    async def stored() -> str:
+        sealed = (await _latest_config(application.database)).stream_url_encrypted
+        return application.box.decrypt(sealed)
+
+    given = {"rtspUrl": " rtsp://10.0.0.8/1", "username": "viewer", "password": "p#ss@/%"}
+    made = await client.post("/api/cameras", json={"name": "Gate", **given})
+    assert (made.status_code, made.json()["camera"]["rtspUrl"]) == (
+        201,
+        "rtsp://viewer:***@10.0.0.8/1",
+    )
+    assert await stored() == "rtsp://viewer:p%23ss%40%2F%25@10.0.0.8/1"
+
+    path = f"/api/cameras/{made.json()['camera']['id']}"
+    same = await client.put(path, json=made.json()["camera"] | {"password": "p#ss@/%"})
+    assert same.json() == made.json()
+    refused = await client.put(path, json={"username": "root"})
+    assert (refused.status_code, refused.json()["fields"][0]["path"]) == (400, "password")
+    changed = await client.put(path, json={"username": "root", "password": "né"})
+    assert changed.json()["camera"]["rtspUrl"] == "rtsp://root:***@10.0.0.8/1"
+    assert await stored() == "rtsp://root:n%C3%A9@10.0.0.8/1"
+
+
+@pytest.mark.usefixtures("worker")
 async def test_a_masked_password_goes_to_no_other_host(
     application: Application, client: httpx.AsyncClient
 ) -> None:

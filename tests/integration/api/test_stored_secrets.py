@@ -64,7 +64,7 @@ NEVER_READ = {
     "previous webhook secret": "webhook-previous-s3cret",
     "previous notification secret": "notification-previous-s3cret",
     "Apprise address": "apprise-t0ken",
-    "stream password": "stream-passw0rd",
+    "stream password": "stream/passw0rd#1",
     "SMTP password": "smtp-passw0rd",
     "secret at the identity provider": "oidc-client-s3cret",
     "password": PASSWORD,
@@ -213,11 +213,13 @@ async def _filled(
     rotate = "/api/alertas/rotate-notification-secret"
     await made(rotate, secret=NEVER_READ["previous notification secret"], overlapHours=0)
     await made(rotate, secret=READ_WITH_WEBHOOKS["notification secret"])
+    stream = {"username": "viewer", "password": NEVER_READ["stream password"]}
     camera = (
         await made(
             "/api/cameras",
             name="Gate",
-            rtspUrl="rtsp://viewer:stream-passw0rd@10.0.0.8/1?password=stream-passw0rd",
+            rtspUrl=f"rtsp://10.0.0.8/1?password={quote(stream['password'], safe='')}",
+            **stream,
         )
     )["camera"]
     key = await made("/api/api-keys", name="reader", scopes=["cameras:read"])
@@ -227,7 +229,7 @@ async def _filled(
     for path, change in (
         (f"/api/webhooks/{hook['id']}", {"url": f"{HOOK}&b=1"}),
         (f"/api/alertas/{alert['id']}", {"description": "of the town"}),
-        (f"/api/cameras/{camera['id']}", {"location": "Gate"}),
+        (f"/api/cameras/{camera['id']}", {"location": "Gate", **stream, "username": "root"}),
     ):
         assert (await administrator.put(path, json=change)).status_code == 200
     store.summaries = tuple(map(_refused, (HOOK, NOTIFIED)))

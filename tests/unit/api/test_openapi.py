@@ -37,6 +37,7 @@ KEYWORDS = {
     "required",
     "title",
     "type",
+    "writeOnly",
 }
 
 
