@@ -12,12 +12,11 @@ import uvloop
 
 from common.errors import TransientError
 from common.mail_settings import EmailSettings
-from common.records.alerts import AlertTrigger
 from common.records.deliveries import Delivery, DeliveryCause, EmailTarget, trigger_delivery
 from streams.webhooks.delivery.schedule import SendKind
 from streams.webhooks.email.sender import EmailSender
 from tests.integration.ingest.tls import certificate_in
-from tests.records import alert, recognition
+from tests.records import alert, alert_trigger, recognition
 from tests.services.authority import Authority
 from tests.services.mail import MailServer
 
@@ -54,13 +53,8 @@ def _sender(server: MailServer, crop: Any = _crop, **settings: Any) -> EmailSend
 
 
 def _delivery(number: int = 1) -> Delivery:
-    trigger = AlertTrigger(
-        id=recognition(number).id,
-        owner_id=recognition(number).owner_id,
-        alert=alert(1, name="Stolen <cars>", timezone="Europe/Lisbon"),
-        recognition=recognition(number),
-        decided_ms=recognition(number).captured_ms + 5,
-    )
+    rule = alert(1, name="Stolen <cars>", timezone="Europe/Lisbon")
+    trigger = alert_trigger(rule, recognition(number))
     target = EmailTarget(alert_id=trigger.alert.alert_id, address_encrypted="unused")
     return trigger_delivery(trigger, "email-1", target)
 

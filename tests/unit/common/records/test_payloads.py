@@ -15,7 +15,6 @@ from api.recognitions.schemas import recognition_body
 from common.records.alerts import (
     ALERT_FIELDS,
     AlertConfig,
-    AlertTrigger,
     TriggerPhase,
 )
 from common.records.cameras import CameraConfig, CameraState, CameraStatus
@@ -29,7 +28,7 @@ from common.records.ids import NIL_UUID, uuid_unix_ms
 from common.records.payloads import alert_event_data, delivery_body, recognition_payload
 from common.records.recognitions import CharacterAlternative, Direction
 from common.records.webhooks import EventName
-from tests.records import CAMERAS, OWNER, alert, recognition
+from tests.records import CAMERAS, OWNER, alert, alert_trigger, recognition
 from tests.unit.streams.webhooks.builders import (
     BOX,
     delivery,
@@ -96,14 +95,8 @@ def test_an_alert_in_an_event_has_neither_its_count_nor_its_notifications() -> N
         {"type": "apprise", "id": "a1", "url": "ntfys://push.example.com/s3cret"},
     ]
     rule = alert(1, notifications_encrypted=BOX.encrypt(json.dumps(notifications)))
-    trigger = AlertTrigger(
-        id=rule.alert_id,
-        owner_id=OWNER,
-        alert=rule,
-        recognition=recognition(2),
-        decided_ms=recognition(2).captured_ms + 3,
-        is_late=True,
-    )
+    seen = recognition(2)
+    trigger = alert_trigger(rule, seen, decided_ms=seen.captured_ms + 3, is_late=True)
     made = trigger_deliveries(trigger, [webhook()])
     payload = json.loads(delivery_body(made[0], BOX))
     wanted = {field.alias for field in AlertBody.model_fields.values()} - {

@@ -8,7 +8,7 @@ import msgspec
 import pytest
 from pydantic import ValidationError
 
-from common.records.alerts import AlertTrigger, EarlyTrigger, TriggerPhase
+from common.records.alerts import EarlyTrigger, TriggerPhase
 from common.records.cameras import CameraConfig, CameraState, CameraStatus
 from common.records.deliveries import (
     CameraEvent,
@@ -30,7 +30,7 @@ from streams.mqtt.messages import (
     recognition_message,
 )
 from streams.mqtt.settings import MqttStageSettings
-from tests.records import CAMERAS, OWNER, alert, recognition
+from tests.records import CAMERAS, OWNER, alert, alert_trigger, recognition
 from tests.unit.streams.webhooks.builders import BOX, WEBHOOK
 
 NAMES = TopicNames("platestream", "homeassistant")
@@ -63,13 +63,8 @@ def test_a_recognition_is_what_a_webhook_gets() -> None:
 
 
 def test_an_alert_is_what_a_webhook_gets() -> None:
-    trigger = AlertTrigger(
-        id=WEBHOOK,
-        owner_id=OWNER,
-        alert=alert(1, notifications_encrypted=BOX.encrypt('[{"type":"webhook","url":"u"}]')),
-        recognition=recognition(2),
-        decided_ms=recognition(2).captured_ms + 3,
-    )
+    rule = alert(1, notifications_encrypted=BOX.encrypt('[{"type":"webhook","url":"u"}]'))
+    trigger = alert_trigger(rule, recognition(2))
     published = json.loads(alert_message(NAMES, trigger).payload)
     delivery = trigger_delivery(trigger, "e", WebhookTarget(webhook_id=WEBHOOK))
     webhook = json.loads(delivery_body(delivery, BOX))
@@ -91,15 +86,9 @@ def test_the_resolution_of_an_early_alert_has_a_separate_topic(
 ) -> None:
     seen = recognition(2)
     early = EarlyTrigger(plate="AB1", captured_ms=seen.captured_ms - 500, decided_ms=1)
-    trigger = AlertTrigger(
-        id=recognition(1).id,
-        owner_id=OWNER,
-        alert=alert(1, notifications_encrypted=BOX.encrypt("[]")),
-        recognition=seen,
-        decided_ms=seen.captured_ms + 3,
-        phase=phase,
-        early=None if phase is TriggerPhase.EARLY else early,
-    )
+    rule = alert(1, notifications_encrypted=BOX.encrypt("[]"))
+    settled = None if phase is TriggerPhase.EARLY else early
+    trigger = alert_trigger(rule, seen, phase=phase, early=settled)
     message = alert_message(NAMES, trigger)
     delivery = trigger_delivery(trigger, "e", WebhookTarget(webhook_id=WEBHOOK))
     assert message.topic == f"platestream/{OWNER}/{seen.camera_id}/{kind}"

@@ -37,7 +37,7 @@ from streams.webhooks.events import delivery_budget
 from streams.webhooks.events.delivery_budget import DeliveryBudget
 from streams.webhooks.events.fan_out import FanOut
 from streams.webhooks.events.subscription_cache import SubscriptionCache
-from tests.records import CAMERAS, OWNER, alert, recognition
+from tests.records import OWNER, alert, alert_trigger, recognition
 from tests.unit.streams.runtime.fakes import event
 from tests.unit.streams.webhooks.builders import (
     BOX,
@@ -98,13 +98,7 @@ async def test_webhooks_are_notified_of_an_alert_whose_addresses_cannot_be_read(
     subscriptions.apply_webhooks([(WEBHOOK, webhook())])
     other = SecretBox(Fernet.generate_key().decode())
     triggers = [
-        AlertTrigger(
-            id=recognition(number).id,
-            owner_id=OWNER,
-            alert=alert(number, notifications_encrypted=box.encrypt("[]")),
-            recognition=recognition(number),
-            decided_ms=1,
-        )
+        alert_trigger(alert(number, notifications_encrypted=box.encrypt("[]")), recognition(number))
         for number, box in enumerate((BOX, other))
     ]
     batch = [(event(number), trigger) for number, trigger in enumerate(triggers)]
@@ -141,14 +135,8 @@ async def test_each_phase_reaches_the_subscription_of_its_event(
     for name, identifier in by_event.items():
         config = msgspec.structs.replace(webhook(), webhook_id=identifier, events=(name,))
         subscriptions.apply_webhooks([(identifier, config)])
-    trigger = AlertTrigger(
-        id=recognition(1).id,
-        owner_id=OWNER,
-        alert=alert(1, notifications_encrypted=BOX.encrypt("[]")),
-        recognition=recognition(1),
-        decided_ms=1,
-        phase=phase,
-    )
+    rule = alert(1, notifications_encrypted=BOX.encrypt("[]"))
+    trigger = alert_trigger(rule, recognition(1), phase=phase)
     message = event(1)
     message.message.timestamp = 1_800_000_000.0
     await topics.fan_out(subscriptions).publish_triggers([(message, trigger)])
@@ -163,13 +151,7 @@ def test_the_same_trigger_gives_the_same_ids_and_an_address_is_notified_once() -
         WebhookNotification(url="https://receiver.example.com/"),
     )
     encrypted = BOX.encrypt(msgspec.json.encode(notifications).decode())
-    trigger = AlertTrigger(
-        id=CAMERAS[1],
-        owner_id=OWNER,
-        alert=alert(1, notifications_encrypted=encrypted),
-        recognition=recognition(2),
-        decided_ms=1,
-    )
+    trigger = alert_trigger(alert(1, notifications_encrypted=encrypted), recognition(2))
     first, second = (trigger_deliveries(trigger, []) for _ in range(2))
 
     assert [one.id for one in first] == [one.id for one in second]
