@@ -33,13 +33,15 @@ export function causeOf(error) {
   return Object.values(CAUSES).find(([sentence]) => sentence === error)?.[1]() ?? error;
 }
 
-/** A test of a stream, its result and failure. `start` takes the URL, and the camera whose password replaces *** in it. */
+/** A stream, and the camera whose password replaces *** in its URL. @typedef {{rtspUrl: string, username: string, password: string, cameraId?: string}} StreamToTest */
+
+/** A test of a stream, its result and failure. `start` takes the request body. */
 export function useStreamTest() {
   const [result, setResult] = useState(/** @type {any} */ (null));
   const { isBusy, failure, run, clear } = useAction();
-  const start = (/** @type {string} */ rtspUrl, /** @type {string | undefined} */ cameraId) => run(async () => {
+  const start = (/** @type {StreamToTest} */ body) => run(async () => {
     setResult(null);
-    setResult((await call("POST", "/api/cameras/test", { body: { rtspUrl: rtspUrl.trim(), cameraId } })).test);
+    setResult((await call("POST", "/api/cameras/test", { body })).test);
   });
   const reset = useCallback(() => {
     setResult(null);
@@ -48,9 +50,9 @@ export function useStreamTest() {
   return { isBusy, failure, result, start, reset };
 }
 
-/** The button of a test. @param {{test: ReturnType<typeof useStreamTest>, url: string, cameraId?: string}} props */
-export function StreamTestButton({ test, url, cameraId }) {
-  return html`<button type="button" disabled=${test.isBusy} onClick=${() => test.start(url, cameraId)}>${test.isBusy ? t("Testing…") : t("Test stream")}</button>`;
+/** The button of a test. @param {{test: ReturnType<typeof useStreamTest>, body: StreamToTest}} props */
+export function StreamTestButton({ test, body }) {
+  return html`<button type="button" disabled=${test.isBusy} onClick=${() => test.start(body)}>${test.isBusy ? t("Testing…") : t("Test stream")}</button>`;
 }
 
 /** The result of a test. @param {{test: ReturnType<typeof useStreamTest>, shown?: string[]}} props `shown`: fields with their own errors */

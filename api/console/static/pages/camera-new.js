@@ -2,7 +2,7 @@
 
 import { html, useEffect, useState } from "../html.js";
 import { call } from "../api.js";
-import { CAMERA_FIELDS, CameraFields, bodyOf, formOf } from "../camera-form.js";
+import { CAMERA_FIELDS, CameraFields, STREAM_FIELDS, bodyOf, formOf } from "../camera-form.js";
 import { useAction } from "../load.js";
 import { Link, go, unsaved } from "../router.js";
 import { useStreamTest } from "../stream-test.js";
@@ -15,7 +15,7 @@ export function NewCameraPage() {
   const test = useStreamTest();
   const save = useAction();
   const change = (next) => {
-    if (next.rtspUrl !== form.rtspUrl) save.clear();
+    if (STREAM_FIELDS.some((name) => next[name] !== form[name])) save.clear();
     unsaved.value = t("You have unsaved changes. Leave without saving?");
     setForm(next);
   };

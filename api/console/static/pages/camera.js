@@ -57,6 +57,7 @@ function Settings({ camera, onChanged }) {
     run(async () => {
       const answer = await call("PUT", `/api/cameras/${camera.id}`, { body: { ...bodyOf(form), zones, minPlateWidth } });
       unsaved.value = "";
+      setForm(formOf(answer.camera));
       onChanged(answer.camera);
       toast(t("Saved"));
     });
