@@ -268,12 +268,12 @@ def known_code(word: str) -> ErrorCode | None:
 
 
 def require_found(thing: _T | None) -> _T:
-    """Return ``thing`` unless it is None.
+    """Return ``thing`` unless it is None or False.
 
     Raises:
         ApiError: 404, the resource does not exist or belongs to another account.
     """
-    if thing is None:
+    if thing is None or thing is False:
         raise ApiError(ErrorCode.NOT_FOUND)
     return thing
 

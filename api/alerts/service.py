@@ -222,8 +222,7 @@ class Alerts:
         deleted = await self._database.run(
             lambda session: self._rows.delete(session, owner_id, alert_id)
         )
-        if not deleted:
-            raise ApiError(ErrorCode.NOT_FOUND)
+        require_found(deleted)
 
     def _insert(self, session: Session, caller: Principal, fields: Mapping[str, Any]) -> AlertRow:
         owner_id, sent = caller.owner_id, fields["notifications"]

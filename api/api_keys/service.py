@@ -159,8 +159,7 @@ class ApiKeys:
         deleted = await self._database.run(
             lambda session: repository.delete_key(session, owner_id, key_id)
         )
-        if not deleted:
-            raise ApiError(ErrorCode.NOT_FOUND)
+        require_found(deleted)
         self._authenticator.forget(key_id)
 
     def _insert(self, session: Session, caller: Principal, body: ApiKeyCreate) -> NewKey:

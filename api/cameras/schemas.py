@@ -90,6 +90,8 @@ _Kind = Annotated[
 ]
 _IDENTIFIER = "Identifier, unique within the account. Derived from the stream URL if omitted."
 _SAMPLE_FPS = "Frames per second to analyse; null: the installation's default."
+_ZONES = "Zones in which plates are read or ignored; empty: the whole frame."
+_TIMEZONE = "IANA time zone; null: the account's time zone."
 
 
 class ZoneBody(RequestModel):
@@ -145,14 +147,9 @@ class CameraUpdate(RequestModel):
     enabled: JsonBoolean = Field(default=True, description="Whether the camera is enabled.")
     identifier: Identifier | None = Field(default=None, description=_IDENTIFIER)
     sample_fps: SampleFps | None = Field(default=None, description=_SAMPLE_FPS, examples=[5])
-    zones: Zones = Field(
-        default_factory=list,
-        description="Zones in which plates are read or ignored; empty: the whole frame.",
-    )
+    zones: Zones = Field(default_factory=list, description=_ZONES)
     min_plate_width: MinPlateWidth = Field(default=0, examples=[60])
-    timezone: TimeZone | None = Field(
-        default=None, description="IANA time zone; null: the account's time zone."
-    )
+    timezone: TimeZone | None = Field(default=None, description=_TIMEZONE)
 
 
 class CameraCreate(CameraUpdate):
@@ -252,17 +249,9 @@ class CameraBody(ResponseModel):
         examples=["software"],
     )
     sample_fps: _ShownFps | None = Field(description=_SAMPLE_FPS, examples=[5])
-    zones: list[ZoneView] = Field(
-        description="Zones in which plates are read or ignored; empty: the whole frame."
-    )
-    min_plate_width: int = Field(
-        ge=0,
-        description="Minimum plate width in pixels; narrower plates are ignored.",
-        examples=[60],
-    )
-    timezone: str | None = Field(
-        description="IANA time zone; null: the account's time zone.", examples=["Europe/Lisbon"]
-    )
+    zones: list[ZoneView] = Field(description=_ZONES)
+    min_plate_width: MinPlateWidth = Field(examples=[60])
+    timezone: str | None = Field(description=_TIMEZONE, examples=["Europe/Lisbon"])
     created_at: Timestamp = Field(description="Creation time (UTC).")
 
 

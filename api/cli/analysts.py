@@ -13,8 +13,7 @@ from api.cli.shared import (
     EmailOption,
     exit_on_service_error,
     in_database,
-    load_command_settings,
-    log_to_stderr,
+    settings_with_logs,
 )
 from common.errors import MisconfiguredError
 from common.settings import ClickHouseSettings
@@ -34,8 +33,7 @@ def analyst_create(email: EmailOption, name: NameOption = "", as_json: JsonOptio
     """Create an analyst and print the user name and password. The password is shown only once."""
     from analytics_sql.analysts.accounts import AnalystAccount, analyst_name, create_analyst
 
-    log_to_stderr()
-    settings = load_command_settings(ClickHouseSettings)
+    settings = settings_with_logs(ClickHouseSettings)
     owner = in_database(lambda session: owner_by_email(session, email))
     analyst = exit_on_service_error(lambda: AnalystAccount(analyst_name(owner.id, name), owner.id))
     password = in_clickhouse(
@@ -56,8 +54,7 @@ def analyst_list(as_json: JsonOption = False) -> None:
     """List the analysts of all accounts, by name."""
     from analytics_sql.analysts.accounts import list_analysts
 
-    log_to_stderr()
-    settings = load_command_settings(ClickHouseSettings)
+    settings = settings_with_logs(ClickHouseSettings)
     emails = {owner.id: owner.email for owner in in_database(accounts_repository.list_owners)}
     found = in_clickhouse(settings, lambda client, _: list_analysts(client, list(emails)))
     analysts = [{"user": each.name, "email": emails[each.user_id]} for each in found]
@@ -70,8 +67,7 @@ def analyst_remove(email: EmailOption, name: NameOption = "", as_json: JsonOptio
     """Remove an analyst and its views. The analyst's next query is rejected. Safe to repeat."""
     from analytics_sql.analysts.accounts import AnalystAccount, analyst_name, remove_analyst
 
-    log_to_stderr()
-    settings = load_command_settings(ClickHouseSettings)
+    settings = settings_with_logs(ClickHouseSettings)
     owner = in_database(lambda session: owner_by_email(session, email))
     analyst = exit_on_service_error(lambda: AnalystAccount(analyst_name(owner.id, name), owner.id))
     in_clickhouse(settings, lambda client, target: remove_analyst(client, target, analyst))

@@ -17,7 +17,7 @@ from api.cli.shared import (
     exit_on_service_error,
     in_database,
     load_command_settings,
-    log_to_stderr,
+    settings_with_logs,
 )
 from api.health.operators import oldest_accounts
 from api.installation_settings import OperatorSettings
@@ -57,8 +57,7 @@ def plate_erase(
     )
     from api.recognitions.repository import list_misread
 
-    log_to_stderr()
-    settings = load_command_settings(ErasureSettings)
+    settings = settings_with_logs(ErasureSettings)
     text = exit_on_service_error(lambda: _whole_plate(plate))
     owner = in_database(lambda session: owner_by_email(session, email))
     alerts = in_database(lambda session: alerts_naming(session, owner.id, text))
@@ -112,8 +111,7 @@ def owner_remove(
         erase_stored_owner,
     )
 
-    log_to_stderr()
-    settings = load_command_settings(ErasureSettings)
+    settings = settings_with_logs(ErasureSettings)
     owner = in_database(lambda session: owner_by_email(session, email))
     in_database(lambda session: _check_operator(session, owner))
     if not yes:

@@ -15,8 +15,7 @@ from api.cli.shared import (
     EmailOption,
     exit_on_service_error,
     in_database,
-    load_command_settings,
-    log_to_stderr,
+    settings_with_logs,
 )
 from common.errors import InvalidInputError, TransientError
 from common.plates.normalise import typed_plate
@@ -64,8 +63,7 @@ def export_recognitions(
     """Export an account's recognitions to files, newest first, 100,000 rows per part."""
     from analytics_sql.recognitions import RecognitionFilter
 
-    log_to_stderr()
-    settings = load_command_settings(ClickHouseSettings)
+    settings = settings_with_logs(ClickHouseSettings)
     form = exit_on_service_error(lambda: _form(file_format, separator, excel))
     position = exit_on_service_error(lambda: _parse_cursor(after))
     text = exit_on_service_error(lambda: None if plate is None else typed_plate(plate))

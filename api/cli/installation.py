@@ -12,7 +12,7 @@ from api.cli.shared import (
     exit_on_service_error,
     in_database,
     load_command_settings,
-    log_to_stderr,
+    settings_with_logs,
     shown_time,
 )
 
@@ -53,8 +53,7 @@ def stack_check(
         stack_warnings,
     )
 
-    log_to_stderr()
-    settings = load_command_settings(StackSettings)
+    settings = settings_with_logs(StackSettings)
     found = exit_on_service_error(lambda: asyncio.run(check_stack(settings, api_url)))
     checks = {name: fault or "ok" for name, fault in found.faults.items()}
     status = "ready" if found.is_ready else "not ready"
@@ -78,8 +77,7 @@ def stack_partitions(
     """Show how many partitions the Kafka topics have, or apply the configured number."""
     from api.health.stack_check import PartitionSettings, apply_partitions, partition_state
 
-    log_to_stderr()
-    settings = load_command_settings(PartitionSettings)
+    settings = settings_with_logs(PartitionSettings)
     if apply:
         exit_on_service_error(lambda: apply_partitions(settings))
     state = exit_on_service_error(lambda: partition_state(settings))

@@ -11,8 +11,7 @@ from api.cli.commands import JsonOption, answer, command_group, fail
 from api.cli.shared import (
     exit_on_service_error,
     in_database,
-    load_command_settings,
-    log_to_stderr,
+    settings_with_logs,
     shown_time,
 )
 
@@ -32,8 +31,7 @@ def restore_erasures(
     from api.restore.service import add_to_file, open_requests, read_erasures
     from common.settings import ClickHouseSettings
 
-    log_to_stderr()
-    settings = load_command_settings(ClickHouseSettings)
+    settings = settings_with_logs(ClickHouseSettings)
     erasures = in_database(open_requests)
     erasures += exit_on_service_error(lambda: asyncio.run(read_erasures(settings)))
     count = exit_on_service_error(lambda: add_to_file(file, erasures))
@@ -66,10 +64,9 @@ def restore_finish(
         read_file,
     )
 
-    log_to_stderr()
     if (erased is None) != nothing_erased:
         fail("give either --erased FILE or --nothing-erased")
-    settings = load_command_settings(RestoreSettings)
+    settings = settings_with_logs(RestoreSettings)
     erasures = [] if erased is None else exit_on_service_error(lambda: read_file(erased))
     exit_on_service_error(lambda: check_restored(settings))
     exit_on_service_error(lambda: asyncio.run(check_clickhouse(settings)))

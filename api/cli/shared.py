@@ -37,6 +37,12 @@ def log_to_stderr() -> None:
     structlog.configure(logger_factory=lambda *_: structlog.PrintLogger(sys.stderr))
 
 
+def settings_with_logs(settings_type: type[_S]) -> _S:
+    """Return settings from the environment, as below, for a command whose work is logged."""
+    log_to_stderr()
+    return load_command_settings(settings_type)
+
+
 def load_command_settings(settings_type: type[_S]) -> _S:
     """Return settings from the environment. Exit if required settings are missing.
 

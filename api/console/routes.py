@@ -4,7 +4,7 @@ from fastapi import APIRouter, Request
 from starlette.responses import Response
 
 from api.console.assets import ASSETS, console
-from api.errors import ApiError, ErrorCode
+from api.errors import require_found
 from api.middleware.guard import GuardedRoute
 from api.security.permissions import Public, requires
 
@@ -54,7 +54,4 @@ async def console_asset(request: Request) -> Response:
     Raises:
         ApiError: 404, this release has no such file.
     """
-    found = console().asset(request.url.path)
-    if found is None:
-        raise ApiError(ErrorCode.NOT_FOUND)
-    return found.answer(request)
+    return require_found(console().asset(request.url.path)).answer(request)

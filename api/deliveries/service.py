@@ -24,7 +24,7 @@ from api.audit.repository import write_actions
 from api.db.database import Database
 from api.deliveries.samples import SampleEvents
 from api.deliveries.schemas import DeliveryQuery
-from api.errors import ApiError, ErrorCode, invalid_field, require_found
+from api.errors import invalid_field, require_found
 from api.limits.owner_limits import OwnerLimit, OwnerLimits
 from api.outbox.outbox import enqueue_all, enqueue_replay, waiting_replays
 from api.security.permissions import Principal, Scope
@@ -239,10 +239,8 @@ class Deliveries:
         return require_found(row)
 
     async def _alert_cursor(self, owner_id: UUID, alert_id: UUID) -> DeliveryCursor:
-        if not await self._database.run(
-            lambda session: self._alerts.has(session, owner_id, alert_id)
-        ):
-            raise ApiError(ErrorCode.NOT_FOUND)
+        run = self._database.run
+        require_found(await run(lambda session: self._alerts.has(session, owner_id, alert_id)))
         return DeliveryCursor(user_id=owner_id, alert_id=alert_id)
 
     async def _redelivery(self, cursor: DeliveryCursor, delivery_id: UUID) -> Delivery:

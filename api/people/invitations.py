@@ -11,7 +11,7 @@ from api.accounts.repository import lock_owner, password_like, prove_email, requ
 from api.actors import announce_person
 from api.db.database import Database
 from api.db.people_tables import Invitation, Person
-from api.errors import ApiError, ErrorCode
+from api.errors import ApiError, ErrorCode, require_found
 from api.limits.limiter import FailedAuthentications
 from api.limits.owner_limits import OwnerLimit, OwnerLimits
 from api.people import repository
@@ -95,8 +95,7 @@ class Invitations:
             lock_as_administrator(session, caller)
             return repository.delete_invitation(session, caller.owner_id, invitation_id)
 
-        if not await self._database.run(work):
-            raise ApiError(ErrorCode.NOT_FOUND)
+        require_found(await self._database.run(work))
 
     async def find(self, token: str, address: str) -> Invitation:
         """Return the invitation with this token. Invalid tokens count as failures of ``address``.

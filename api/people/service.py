@@ -103,8 +103,7 @@ def _remove(session: Session, caller: Principal, person_id: UUID) -> tuple[Perso
 def _unbind(session: Session, caller: Principal, person_id: UUID) -> tuple[Person, list[UUID]]:
     lock_as_administrator(session, caller)
     person = require_found(repository.get_person(session, caller.owner_id, person_id))
-    if person.oidc_subject is None:
-        raise ApiError(ErrorCode.NOT_FOUND)
+    require_found(person.oidc_subject)
     # Without a password or an identity, the last administrator could not log in.
     if not person.has_password:
         _require_other_administrator(session, person)

@@ -11,7 +11,7 @@ from sqlalchemy.orm import Session
 from analytics_sql.recognitions import RecognitionCursor
 from api.audit.plates import PlateHashes
 from api.db.database import Database
-from api.errors import ApiError, ErrorCode
+from api.errors import ApiError, require_found
 from api.paging.cursor import CursorSealer
 from api.recognitions.repository import (
     Correction,
@@ -91,8 +91,7 @@ class Corrections:
 
     async def remove(self, owner_id: UUID, recognition_id: UUID) -> None:
         """Delete a correction, or raise ApiError 404 if there is no correction."""
-        if not await self._remove(owner_id, recognition_id):
-            raise ApiError(ErrorCode.NOT_FOUND)
+        require_found(await self._remove(owner_id, recognition_id))
 
     async def get_many(
         self, owner_id: UUID, recognition_ids: Collection[UUID]

@@ -17,7 +17,7 @@ from api.adapters.image_store import ImageStore, ImageStoreFullError
 from api.credits import repository as credits_repository
 from api.credits.repository import Reservation
 from api.db.database import Database
-from api.errors import ApiError, ErrorCode, known_code
+from api.errors import ApiError, ErrorCode, known_code, require_found
 from api.limits.owner_limits import OwnerLimit, OwnerLimits
 from api.outbox.outbox import enqueue
 from api.recognize import repository
@@ -104,8 +104,7 @@ class ImageRecognition:
         Raises:
             ApiError: 404, the demo is disabled.
         """
-        if not self._demo_enabled:
-            raise ApiError(ErrorCode.NOT_FOUND)
+        require_found(self._demo_enabled)
 
     def counted_call(self, caller: Principal) -> AbstractContextManager[None]:
         """Return a context that counts a call as running. The block also reads the body.

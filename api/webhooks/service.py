@@ -15,7 +15,7 @@ from sqlalchemy.orm import Session
 
 from api.adapters.outbound import OutboundUrlChecker
 from api.db.database import Database
-from api.errors import ApiError, ErrorCode, invalid_field, require_found
+from api.errors import invalid_field, require_found
 from api.limits.owner_limits import OwnerLimits
 from api.people.repository import administrator_addresses
 from api.security.credentials import new_signing_secret, overlap_end
@@ -281,8 +281,7 @@ class Webhooks:
         deleted = await self._database.run(
             lambda session: self._rows.delete(session, owner_id, webhook_id)
         )
-        if not deleted:
-            raise ApiError(ErrorCode.NOT_FOUND)
+        require_found(deleted)
 
     def _insert(self, session: Session, owner_id: UUID, fields: Mapping[str, Any]) -> WebhookRow:
         return self._rows.insert(session, owner_id, fields, self._limits)
