@@ -1,6 +1,5 @@
 """Implements ``platestream owner`` and ``platestream key``, which manage accounts and API keys."""
 
-import sys
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Annotated, Any
@@ -20,7 +19,13 @@ from api.accounts.service import (
     normalised_email,
     owner_by_email,
 )
-from api.cli.commands import JsonOption, answer, command_group
+from api.cli.commands import (
+    JsonOption,
+    PasswordStdinOption,
+    answer,
+    command_group,
+    read_password,
+)
 from api.cli.erasure import owner_remove
 from api.cli.shared import (
     AccountOption,
@@ -50,9 +55,6 @@ _LARGEST_LIMIT = 1_000_000_000
 
 PasswordOption = Annotated[
     str | None, typer.Option(help="Password. Visible to other users; prefer the prompt.")
-]
-PasswordStdinOption = Annotated[
-    bool, typer.Option("--password-stdin", help="Read the password from standard input.")
 ]
 
 
@@ -164,10 +166,7 @@ def key_create(
 def _password(given: str | None, *, from_stdin: bool) -> str:
     if given is not None:
         return given
-    if from_stdin:
-        return sys.stdin.readline().rstrip("\n")
-    asked: str = typer.prompt("Password", hide_input=True, confirmation_prompt=True)
-    return asked
+    return read_password(from_stdin=from_stdin, confirm=True)
 
 
 def _scopes(text: str) -> frozenset[Scope]:

@@ -11,6 +11,9 @@ from typing import Annotated, Any, NoReturn
 import typer
 
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON, in the format of the API.")]
+PasswordStdinOption = Annotated[
+    bool, typer.Option("--password-stdin", help="Read the password from standard input.")
+]
 
 
 def command_group(summary: str) -> typer.Typer:
@@ -30,6 +33,14 @@ def command_group(summary: str) -> typer.Typer:
 
 def _no_options() -> None:
     """Without a callback, Typer would turn a group with a single command into that command."""
+
+
+def read_password(*, from_stdin: bool, confirm: bool = False) -> str:
+    """Return a line of standard input, or prompt for a password, twice if ``confirm``."""
+    if from_stdin:
+        return sys.stdin.readline().rstrip("\n")
+    asked: str = typer.prompt("Password", hide_input=True, confirmation_prompt=confirm, err=True)
+    return asked
 
 
 def fail(sentence: str, cause: Exception | None = None) -> NoReturn:

@@ -8,9 +8,21 @@ from typing import Annotated, Any, Final, cast
 
 import typer
 from platestream_client import ApiError, Client
-from platestream_client.models import CameraBody, CameraCreate, FileEncoding, ImportedCameraBody
+from platestream_client.models import (
+    CameraBody,
+    CameraCreate,
+    CameraTest,
+    FileEncoding,
+    ImportedCameraBody,
+)
 
-from api.cli.commands import JsonOption, command_group, with_progress
+from api.cli.commands import (
+    JsonOption,
+    PasswordStdinOption,
+    command_group,
+    read_password,
+    with_progress,
+)
 from api.cli.remote.connection import Json, connected, sentence
 from api.cli.remote.shown import (
     EncodingOption,
@@ -44,6 +56,9 @@ StreamUrl = Annotated[
         " visible to other users of this machine.",
     ),
 ]
+UsernameOption = Annotated[
+    str | None, typer.Option(help="User name at the camera. Prompts for the password.")
+]
 
 
 @cameras_app.command("list")
@@ -70,6 +85,8 @@ def status(camera_id: CameraId, as_json: JsonOption = False) -> None:
 def add(
     name: Annotated[str, typer.Argument(help="Name of the camera.")],
     rtsp_url: StreamUrl,
+    username: UsernameOption = None,
+    password_stdin: PasswordStdinOption = False,
     location: Annotated[str, typer.Option(help="Location, free text.")] = "",
     identifier: Annotated[str | None, typer.Option(help="Your own ID, unique per account.")] = None,
     timezone: Annotated[str | None, typer.Option(help="IANA time zone.")] = None,
@@ -80,7 +97,7 @@ def add(
     optional = {"identifier": identifier, "timezone": timezone, "sampleFps": sample_fps}
     body = {
         "name": name,
-        "rtspUrl": _stream_url(rtsp_url),
+        **_stream(rtsp_url, username, from_stdin=password_stdin),
         "location": location,
         **{field: value for field, value in optional.items() if value is not None},
     }
@@ -92,14 +109,17 @@ def add(
 @cameras_app.command("test")
 def test(
     rtsp_url: StreamUrl,
+    username: UsernameOption = None,
+    password_stdin: PasswordStdinOption = False,
     picture: Annotated[Path | None, typer.Option(help="File for the first image (JPEG).")] = None,
     as_json: JsonOption = False,
 ) -> None:
     """Test whether a stream URL delivers video. Exits with status 1 on failure. Stores nothing."""
     import base64
 
+    stream = _stream(rtsp_url, username, from_stdin=password_stdin)
     with connected() as api:
-        tested = api.cameras.test({"rtspUrl": _stream_url(rtsp_url)})
+        tested = api.cameras.test(cast(CameraTest, stream))
     found: Json = {**tested}
     image = found.pop("picture")
     if image and picture is not None:
@@ -190,5 +210,9 @@ def _register(api: Client, row: ImportedCameraBody) -> Json:
     return result | {"id": made["id"]}
 
 
-def _stream_url(text: str) -> str:
-    return sys.stdin.readline().strip() if text == "-" else text
+def _stream(url: str, username: str | None, *, from_stdin: bool) -> Json:
+    """Return the stream's fields. Standard input has the URL if it is -, then the password."""
+    stream: Json = {"rtspUrl": sys.stdin.readline() if url == "-" else url}
+    if username is None:
+        return stream
+    return stream | {"username": username, "password": read_password(from_stdin=from_stdin)}

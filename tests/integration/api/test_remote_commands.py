@@ -11,11 +11,13 @@ from typing import Any
 import cv2
 import numpy as np
 import pytest
+from sqlalchemy import select
 from typer.testing import CliRunner, Result
 
 from analytics_sql.recognitions import recognition_row
 from api.cli.app import app
 from api.db.database import Database
+from api.db.tables import Camera
 from common.errors import EXIT_MISCONFIGURED
 from tests.integration.api.application import (
     Application,
@@ -134,6 +136,23 @@ async def test_a_camera_from_its_beginning_to_its_end(application: Application, 
     assert shown["camera"]["status"] == "disabled"
     assert gone == {"creditsRefunded": 0}
     assert after.startswith("error: ")
+
+
+async def test_a_password_comes_from_standard_input(application: Application, line: Line) -> None:
+    url, login = "rtsp://10.0.0.1/a", ("--username", "viewer")
+    async with taking_cameras(application):
+        by_line = ("cameras", "add", "Gate", "-", *login, "--password-stdin")
+        made = await line.json(*by_line, given=f"{url}\np#ss \n")
+        asked = await line.run("cameras", "add", "Yard", f"{url}/2", *login, given="p#ss\n")
+    query = select(Camera.stream_url_encrypted)
+    rows = await application.database.run(lambda session: session.scalars(query).all())
+
+    assert made["camera"]["rtspUrl"] == "rtsp://viewer:***@10.0.0.1/a"
+    assert "p#ss" not in asked
+    assert {application.box.decrypt(sealed) for sealed in rows} == {
+        "rtsp://viewer:p%23ss%20@10.0.0.1/a",
+        "rtsp://viewer:p%23ss@10.0.0.1/a/2",
+    }
 
 
 async def test_an_address_is_tried(line: Line, tmp_path: Path) -> None:
