@@ -27,6 +27,7 @@ FIELD = "rtspUrl"
 _IDENTIFIER_DIGITS = 20
 _MAX_LOGIN_CHARACTERS = 127
 """FFmpeg cuts longer user names and passwords (with the colon, percent-encoded) in RTSP URLs."""
+_TWICE = "contains a user name or password; remove them, or omit username and password"
 
 _PLAIN = {
     "name": "name",
@@ -130,7 +131,7 @@ def _with_login(url: str, body: CameraUpdate | CameraTest) -> str:
     info, _, host = parts.netloc.rpartition("@")
     user, _, password = info.partition(":")
     if body.rtsp_url and password != MASK and (password or (user and body.username)):
-        raise invalid_field(FIELD, "contains a user name or password; send them only once")
+        raise invalid_field(FIELD, _TWICE)
     if ":" in body.username:
         raise invalid_field("username", "must not contain a colon")
     if not (user or body.username):

@@ -112,10 +112,10 @@ async def test_separate_credentials_are_tested(
     refused = await client.post(PATH, json=twice)
 
     assert tested == ["rtsp://a:b%23@10.0.0.8/1"]
-    assert (refused.status_code, refused.json()["fields"]) == (
-        400,
-        [{"path": "rtspUrl", "message": "contains a user name or password; send them only once"}],
-    )
+    assert refused.status_code == 400
+    (fault,) = refused.json()["fields"]
+    assert fault["path"] == "rtspUrl"
+    assert fault["message"].startswith("contains a user name or password; remove them")
 
 
 async def test_one_at_a_time_for_each_account(owner: Caller, tmp_path: Path) -> None:

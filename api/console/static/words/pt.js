@@ -938,7 +938,7 @@ export const sentences = {
   "Another stream URL test is running. Only one test at a time is allowed per account.": "Outro teste de stream está em andamento. Só é permitido um teste por vez em cada conta.",
   "cannot be checked: you log in through the identity provider and have no password; a server administrator can set one for you": "não pode ser verificada: você entra pelo provedor de identidade e não tem senha; um administrador do servidor pode definir uma",
   "contains ***, which represents a stored password, but no password is stored for this URL; send the full URL": "contém ***, que representa uma senha salva, mas não há senha salva para esta URL; digite a URL completa",
-  "contains a user name or password; send them only once": "contém usuário ou senha; informe-os uma só vez",
+  "contains a user name or password; remove them, or omit username and password": "contém usuário ou senha; remova-os da URL ou deixe vazios o usuário e a senha da câmera",
   "has a cell with more than {n} characters": "tem uma célula com mais de {n} caracteres",
   "has a misplaced or unclosed quotation mark": "tem aspas fora do lugar ou não fechadas",
   "has an invalid host name; use Punycode (xn--) for non-ASCII names": "tem um nome de host inválido; use Punycode (xn--) para nomes com caracteres não ASCII",
