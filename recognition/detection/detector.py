@@ -1,13 +1,11 @@
 """Detects plates in an image with an ONNX model and its model card."""
 
 import math
-from collections.abc import Sequence
 
 import cv2
 import numpy as np
 import numpy.typing as npt
 
-from recognition.analysis_hints import AnalysisHints
 from recognition.detection.canvases import Canvases, Placement, Size, letterbox, place
 from recognition.models.model_card import DetectorCard, DetectorDecoder
 from recognition.models.model_check import check_detector
@@ -72,10 +70,8 @@ class Detector:
         """Return the plates in the image, best first, in pixels of the image."""
         return self.search(image, self.threshold)
 
-    def detect_all(
-        self, images: list[BgrImage], hints: Sequence[AnalysisHints] | None = None
-    ) -> list[list[Detection]]:
-        """Return the plates in each image, including known plates. Best first, in image pixels."""
+    def detect_all(self, images: list[BgrImage]) -> list[list[Detection]]:
+        """Return the plates in each image, best first, in image pixels (:meth:`search_all`)."""
         return self.search_all(images, self.threshold)
 
     def search(

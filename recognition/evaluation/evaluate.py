@@ -15,6 +15,7 @@ from recognition.engine import Recognizer
 from recognition.evaluation.outcomes import PlateOutcome, Prediction, on_no_plate, outcomes
 from recognition.evaluation.photos import Photo
 from recognition.images import decode_image
+from recognition.reading.selection import is_plate
 from recognition.types import BgrImage
 
 
@@ -69,7 +70,7 @@ def _read(photo: Photo, data: bytes, recognizer: Recognizer) -> tuple[PhotoResul
     readings = recognizer.detect_and_read(image)
     cpu_ms = 1000 * (time.process_time() - started)
     found = tuple(map(prediction_of, readings))
-    reported = tuple(prediction_of(one) for one in readings if recognizer.is_plate(one))
+    reported = tuple(prediction_of(one) for one in readings if is_plate(one))
     return PhotoResult(photo, found, reported, outcomes(photo, found), cpu_ms), image
 
 

@@ -18,7 +18,7 @@ LINES: Final[Mapping[str, int]] = {
     "streams": 13_481,
     "common": 8_703,
     "ingest": 5_882,
-    "recognition": 4_844,
+    "recognition": 4_815,
     "analytics_sql": 3_659,
     "deploy": 4_195,
     "tools": 6_965,
@@ -26,7 +26,7 @@ LINES: Final[Mapping[str, int]] = {
 }
 """Maximum lines of Python in each top-level folder."""
 
-PROTOCOLS: Final = 13
+PROTOCOLS: Final = 12
 """Number of protocols outside the tests. Each has two implementations, or a widely used fake."""
 
 SETTINGS: Final = 120

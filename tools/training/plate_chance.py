@@ -26,7 +26,8 @@ from recognition.evaluation.photos import Photo
 from recognition.images import decode_image
 from recognition.models.model_card import PlateProbabilityCard
 from recognition.reading.confidence import PlateFeatures, feature_vector
-from recognition.reading.reader import Reader
+from recognition.reading.plate_reading import plate_features
+from recognition.reading.reader import Plate, Reader
 from recognition.settings import RecognizerSettings
 from recognition.types import BgrImage, Box, iou
 from tools.training.calibration import fit_logistic
@@ -81,10 +82,10 @@ class FeatureFinder:
 
     def finds(self, image: BgrImage) -> Iterator[tuple[Box, PlateFeatures]]:
         """Yield the box and features of each plate read in an image."""
-        found = self._engine.detect(image)
-        for one, text in zip(found, self._reader.read_plates(image, found), strict=True):
+        plates = [Plate(image, one) for one in self._engine.detect(image)]
+        for plate, text in zip(plates, self._reader.read_all(plates), strict=True):
             if len(text.text) >= LEAST_CHARACTERS:
-                yield one.box, self._engine.plate_features(image, one, text)
+                yield plate.found.box, plate_features(plate, text)
 
 
 def views(image: BgrImage, plates: tuple[Box, ...], rng: np.random.Generator) -> Iterator[View]:
@@ -140,8 +141,7 @@ def fitted(rows: list[Row]) -> PlateProbabilityCard:
     features = np.array([feature_vector(row.signs) for row in rows])
     start = np.zeros(features.shape[1])
     counts = np.array([row.weight for row in rows])
-    are = [row.is_plate for row in rows]
-    weights = fit_logistic(features, are, start, ridge=RIDGE, counts=counts)
+    weights = fit_logistic(features, [r.is_plate for r in rows], start, ridge=RIDGE, counts=counts)
     names = PlateProbabilityCard.__struct_fields__
     return PlateProbabilityCard(**dict(zip(names, (round(w, 3) for w in weights), strict=True)))
 

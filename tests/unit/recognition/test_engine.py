@@ -10,7 +10,8 @@ from recognition.engine import Recognizer
 from recognition.models.model_card import CalibrationCard, PlateProbabilityCard
 from recognition.models.runtime import Tensor
 from recognition.reading.confidence import PlateFeatures
-from recognition.reading.reader import Reader
+from recognition.reading.plate_reading import plate_features
+from recognition.reading.reader import Plate, Reader
 from recognition.types import BgrImage, Character, CropText, Detection
 from tests.unit.recognition.cards import (
     SaidModel,
@@ -78,7 +79,7 @@ def test_confidence_is_less_where_it_may_be_no_plate(text: str, confidence: floa
 def test_features_say_what_share_of_the_width_a_plate_takes() -> None:
     found = Detection(80, 100, 240, 150, 0.7, "plate")
     text = CropText((Character((("A", 0.9),)), Character((("1", 0.6),))), None)
-    assert recognizer().plate_features(IMAGE, found, text) == PlateFeatures(0.7, 0.5, "A1", 0.6)
+    assert plate_features(Plate(IMAGE, found), text) == PlateFeatures(0.7, 0.5, "A1", 0.6)
 
 
 def test_several_plates_best_detection_first() -> None:
@@ -92,8 +93,8 @@ def test_what_is_too_short_is_left_out(text: str) -> None:
 
 
 def test_length_and_confidence_decide_what_is_a_plate(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("recognition.engine.MIN_CHARACTERS", 4)
-    monkeypatch.setattr("recognition.engine.READING_THRESHOLD", 0.95)
+    monkeypatch.setattr("recognition.reading.selection.MIN_CHARACTERS", 4)
+    monkeypatch.setattr("recognition.reading.selection.READING_THRESHOLD", 0.95)
     assert not recognizer("ABC", probability=0.99).recognize(IMAGE)
     assert not recognizer("AB123CD").recognize(IMAGE)
     assert recognizer("AB123CD", probability=0.99).recognize(IMAGE)

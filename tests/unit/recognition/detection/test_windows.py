@@ -6,7 +6,7 @@ import pytest
 from common.records.frames import Box
 from recognition.analysis_hints import AnalysisHints
 from recognition.detection.detector import Detector
-from recognition.detection.zoom_detector import ZoomDetector
+from recognition.detection.windows import search_with_windows
 from recognition.models.runtime import Tensor
 from recognition.types import Detection
 from tests.unit.recognition.cards import SaidModel, centre_rows, detector_card, recognizer_settings
@@ -18,7 +18,7 @@ CANVASES = ((320, 192), (256, 160))
 _NOTHING: Row = (0, 0, 0, 0, 0.0)
 
 
-def hints(first: tuple[Row, ...], second: Callable[[int], Row]) -> tuple[ZoomDetector, SaidModel]:
+def hints(first: tuple[Row, ...], second: Callable[[int], Row]) -> tuple[Detector, SaidModel]:
     """Return a detector that finds ``first``, then ``second`` in each window, and its model."""
 
     def say(tensor: Tensor) -> dict[str, Tensor]:
@@ -30,7 +30,7 @@ def hints(first: tuple[Row, ...], second: Callable[[int], Row]) -> tuple[ZoomDet
     detector = Detector(
         detector_card(dynamic_size=True, canvases=CANVASES), model, recognizer_settings()
     )
-    return ZoomDetector(detector), model
+    return detector, model
 
 
 def box(found: Detection) -> tuple[float, float, float, float]:
@@ -41,7 +41,7 @@ def test_a_small_plate_gets_the_box_and_score_of_the_closer_look() -> None:
     # The box has 64x24 px around (640, 360). The window shows 205x128 px around it, at 1.25.
     finder, model = hints(((160, 96, 16, 6, 0.2),), lambda _: (128, 80, 75, 25, 0.9))
 
-    (found,) = finder.detect(IMAGE)
+    (found,) = search_with_windows(finder, IMAGE)
 
     assert [fed.shape[2:] for fed in model.inputs] == [(192, 320), (160, 256)]
     assert found.score == pytest.approx(0.9)
@@ -52,7 +52,7 @@ def test_a_window_stays_inside_the_image() -> None:
     # The plate is in the corner of the image, and so in the corner of the window.
     finder, _ = hints(((8, 9, 16, 6, 0.2),), lambda _: (40, 15, 75, 25, 0.9))
 
-    (found,) = finder.detect(IMAGE)
+    (found,) = search_with_windows(finder, IMAGE)
 
     assert box(found) == pytest.approx((2, 2, 62, 22), abs=2)
 
@@ -65,14 +65,14 @@ def test_the_smaller_the_surer_must_a_plate_be_to_be_looked_at_once(
     width: float, score: float, looks_taken: int
 ) -> None:
     finder, model = hints(((160, 96, width, 8, score),), lambda _: _NOTHING)
-    finder.detect(IMAGE)
+    search_with_windows(finder, IMAGE)
     assert len(model.inputs) == looks_taken
 
 
 def test_an_image_that_was_not_shrunk_is_looked_at_once() -> None:
     finder, model = hints(((160, 96, 100, 20, 0.6),), lambda _: _NOTHING)
 
-    finder.detect(IMAGE[:192, :320])
+    search_with_windows(finder, IMAGE[:192, :320])
 
     assert len(model.inputs) == 1
 
@@ -80,13 +80,13 @@ def test_an_image_that_was_not_shrunk_is_looked_at_once() -> None:
 def test_what_the_closer_look_does_not_see_keeps_its_first_score() -> None:
     finder, _ = hints(((160, 96, 16, 6, 0.5), (60, 96, 16, 6, 0.3)), lambda _: _NOTHING)
 
-    assert [found.score for found in finder.detect(IMAGE)] == pytest.approx([0.5])
+    assert [found.score for found in search_with_windows(finder, IMAGE)] == pytest.approx([0.5])
 
 
 def test_another_plate_in_the_window_takes_no_ones_place() -> None:
     finder, _ = hints(((160, 96, 16, 6, 0.3),), lambda _: (20, 20, 30, 10, 0.9))
 
-    assert finder.detect(IMAGE) == []
+    assert search_with_windows(finder, IMAGE) == []
 
 
 def test_two_candidates_of_one_plate_are_one() -> None:
@@ -96,7 +96,7 @@ def test_two_candidates_of_one_plate_are_one() -> None:
         lambda closer: (128 + 15 - 30 * closer, 80, 75, 25, 0.9 - closer / 10),
     )
 
-    (found,) = finder.detect(IMAGE)
+    (found,) = search_with_windows(finder, IMAGE)
 
     assert len(model.inputs) == 3
     assert found.score == pytest.approx(0.9)
@@ -106,7 +106,7 @@ def test_plates_in_known_places_that_are_read_all_the_same_get_windows() -> None
     finder, model = hints(((160, 96, 16, 6, 0.5),), lambda _: (128, 80, 75, 25, 0.9))
     place, other = (Box(x=608, y=top, width=64, height=24) for top in (348, 372))
 
-    (found,) = finder.detect(IMAGE, AnalysisHints(known=(place,), others=(other,)))
+    (found,) = search_with_windows(finder, IMAGE, AnalysisHints(known=(place,), others=(other,)))
 
     assert len(model.inputs) == 2
     assert found.score == pytest.approx(0.9)
@@ -116,7 +116,7 @@ def test_plates_in_known_places_get_no_window() -> None:
     finder, model = hints(((160, 96, 16, 6, 0.5),), lambda _: (128, 80, 75, 25, 0.9))
     place = Box(x=608, y=348, width=64, height=24)
 
-    (found,) = finder.detect(IMAGE, AnalysisHints(known=(place,)))
+    (found,) = search_with_windows(finder, IMAGE, AnalysisHints(known=(place,)))
 
     assert len(model.inputs) == 1
     assert found.score == pytest.approx(0.5)
@@ -126,6 +126,6 @@ def test_looks_are_bounded() -> None:
     rows = tuple((20 + 25 * (n % 12), 60 + 20 * (n // 12), 16, 6, 0.2) for n in range(36))
     finder, model = hints(rows, lambda _: _NOTHING)
 
-    finder.detect(IMAGE)
+    search_with_windows(finder, IMAGE)
 
     assert len(model.inputs) == 1 + 20

@@ -5,7 +5,6 @@ boxes. A window takes a quarter of the time of the first pass. In collages of ni
 750 plates are detected with windows, and 659 without windows (tools/training/HISTORY.md).
 """
 
-from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -31,48 +30,34 @@ _SAME_PLATE_IOU = 0.2
 _MAX_WINDOWS = 20
 
 
-class ZoomDetector:
-    """Detects plates in two passes. Not thread-safe."""
+def search_with_windows(
+    detector: Detector, image: BgrImage, hints: AnalysisHints = NOTHING_KNOWN
+) -> list[Detection]:
+    """Return the plates in an image, best first, in pixels of the image.
 
-    def __init__(self, detector: Detector) -> None:
-        """``detector`` must have a small canvas for windows."""
-        self._detector = detector
-        self._canvas = detector.smallest_canvas
+    ``detector`` has a small canvas for windows. Plates at known positions get no window, because
+    they are not read.
+    """
+    scale = detector.scale(image)
+    candidates = detector.search(image, min(COARSE_SCORE_THRESHOLD, detector.threshold))
+    unknown, _ = split_known(candidates, hints)
+    unclear = [one for one in unknown if _zoom_scale(one, scale) is not None]
+    zoomed = unclear[:_MAX_WINDOWS]
+    fine = [_zoom_in(detector, image, c, scale) if c in zoomed else c for c in candidates]
+    return suppress_overlapping(
+        [found for found in fine if found.score >= detector.threshold], detector.iou_threshold
+    )
 
-    def detect_all(
-        self, images: list[BgrImage], hints: Sequence[AnalysisHints] | None = None
-    ) -> list[list[Detection]]:
-        """Return the plates in each image, without batches, from which CPUs do not benefit."""
-        return list(map(self.detect, images, hints or [NOTHING_KNOWN] * len(images)))
 
-    def detect(self, image: BgrImage, hints: AnalysisHints = NOTHING_KNOWN) -> list[Detection]:
-        """Return the plates in the image, best first, in pixels of the image.
-
-        Plates at known positions are not searched again, because they are not read.
-        """
-        threshold = self._detector.threshold
-        scale = self._detector.scale(image)
-        candidates = self._detector.search(image, min(COARSE_SCORE_THRESHOLD, threshold))
-        unknown, _ = split_known(candidates, hints)
-        unclear = [one for one in unknown if _zoom_scale(one, scale) is not None]
-        zoomed = unclear[:_MAX_WINDOWS]
-        fine = [self._zoom_in(image, c, scale) if c in zoomed else c for c in candidates]
-        return suppress_overlapping(
-            [found for found in fine if found.score >= threshold], self._detector.iou_threshold
-        )
-
-    def _zoom_in(self, image: BgrImage, candidate: Detection, scale: float) -> Detection:
-        zoom = _zoom_scale(candidate, scale) or scale
-        middles = (
-            (candidate.left + candidate.right) / 2,
-            (candidate.top + candidate.bottom) / 2,
-        )
-        left, top, right, bottom = _window(middles, image, self._canvas, zoom)
-        part = image[top:bottom, left:right]
-        closer = self._detector.search(part, self._detector.threshold, canvas=self._canvas)
-        moved = [_moved(found, left, top) for found in closer]
-        same = [f for f in moved if iou(f.box, candidate.box) >= _SAME_PLATE_IOU]
-        return max(same, key=lambda found: found.score, default=candidate)
+def _zoom_in(detector: Detector, image: BgrImage, candidate: Detection, scale: float) -> Detection:
+    zoom = _zoom_scale(candidate, scale) or scale
+    middles = (candidate.left + candidate.right) / 2, (candidate.top + candidate.bottom) / 2
+    canvas = detector.smallest_canvas
+    left, top, right, bottom = _window(middles, image, canvas, zoom)
+    closer = detector.search(image[top:bottom, left:right], detector.threshold, canvas=canvas)
+    moved = [_moved(found, left, top) for found in closer]
+    same = [f for f in moved if iou(f.box, candidate.box) >= _SAME_PLATE_IOU]
+    return max(same, key=lambda found: found.score, default=candidate)
 
 
 def _zoom_scale(found: Detection, scale: float) -> float | None:

@@ -3,8 +3,9 @@
 import numpy as np
 import pytest
 
-from recognition.detection.close_up_detector import CloseUpDetector, deduplicate_detections
+from recognition.analysis_hints import NOTHING_KNOWN
 from recognition.detection.detector import Detector
+from recognition.detection.plate_search import deduplicate_detections, find_plates
 from recognition.models.runtime import Tensor
 from recognition.types import BgrImage, Detection
 from tests.unit.recognition.cards import SaidModel, centre_rows, detector_card, recognizer_settings
@@ -24,7 +25,7 @@ def hints(
     close: tuple[Row, ...] = (NOTHING,),
     *,
     any_size: bool = True,
-) -> tuple[CloseUpDetector, SaidModel]:
+) -> tuple[Detector, SaidModel]:
     """Return a detector that finds ``near``, then ``far`` and ``close`` in the shrunk images."""
 
     def say(_: Tensor) -> dict[str, Tensor]:
@@ -35,11 +36,11 @@ def hints(
     canvases = ((320, 192), (160, 96)) if any_size else ()
     card = detector_card(dynamic_size=any_size, canvases=canvases)
     detector = Detector(card, model, settings)
-    return CloseUpDetector(detector, detector), model
+    return detector, model
 
 
-def seen(finder: CloseUpDetector, image: BgrImage = IMAGE) -> list[Detection]:
-    return finder.detect_all([image])[0]
+def seen(finder: Detector, image: BgrImage = IMAGE) -> list[Detection]:
+    return find_plates(finder, [image], [NOTHING_KNOWN])[0]
 
 
 def box(found: Detection) -> tuple[float, float, float, float]:
