@@ -1,6 +1,7 @@
 """Provides tables whose changes are durable before the message that caused them is released."""
 
 from collections.abc import Callable, Collection, Sequence
+from functools import lru_cache
 from typing import Any, TypeVar
 
 import faust
@@ -102,6 +103,8 @@ class DurableTable:
         self._table.data.pop(key, None)
 
 
+# A frame's camera state is read several times, and records are immutable.
+@lru_cache(64)
 def _read(kind: type[R], data: bytes) -> R | None:
     try:
         return decode(kind, data)

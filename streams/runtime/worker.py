@@ -11,6 +11,7 @@ from concurrent.futures import TimeoutError as FutureTimeoutError
 from typing import Final, NoReturn
 
 import structlog
+import uvloop
 from faust.types import TP
 from faust.worker import Worker
 
@@ -136,16 +137,14 @@ def _end_late() -> NoReturn:
     os._exit(0)
 
 
-def run(
-    app: StageApp,
-    *,
-    new_loop: Callable[[], asyncio.AbstractEventLoop] = asyncio.new_event_loop,
-) -> NoReturn:
+def run(app: StageApp) -> NoReturn:
     """Run the stage until a signal stops it. This is the last call in a stage's ``__main__``.
 
     The health page is served on the metrics port, unless the port is 0. A response means that the
-    stage is alive, because a stalled stage exits. ``new_loop`` creates the event loop.
+    stage is alive, because a stalled stage exits.
     """
+    # This also sets the loop of the thread that communicates with Kafka.
+    uvloop.install()
     try:
         serve_health(
             app.settings,
@@ -157,7 +156,7 @@ def run(
     except MisconfiguredError as error:
         _end_misconfigured(error)
     _wait_for_kafka(app.settings)
-    loop = new_loop()
+    loop = asyncio.new_event_loop()
     asyncio.set_event_loop(loop)
     Watchdog(app, loop, stall_seconds=STALL_SECONDS).start()
     worker = StageWorker(app, stop_seconds=_STOP_SECONDS, loop=loop)

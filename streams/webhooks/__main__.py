@@ -1,7 +1,5 @@
 """Runs one worker of the webhooks stage: ``python -m streams.webhooks``."""
 
-import uvloop
-
 from common.logs import configure_logging
 from common.settings import load_settings
 from streams.runtime.worker import run
@@ -11,8 +9,4 @@ from streams.webhooks.settings import WebhooksSettings
 if __name__ == "__main__":
     settings = load_settings(WebhooksSettings)
     configure_logging(settings)
-    run(
-        build_webhooks_app(settings),
-        # For thousands of short exchanges, uvloop uses a fifth less CPU than asyncio's own loop.
-        new_loop=uvloop.new_event_loop,
-    )
+    run(build_webhooks_app(settings))

@@ -1,6 +1,5 @@
 """The consumer's offsets, without a broker."""
 
-import time
 from collections.abc import AsyncIterator
 from pathlib import Path
 from types import SimpleNamespace
@@ -135,32 +134,6 @@ async def test_nothing_is_taken_during_a_rebalance(
     monkeypatch.setattr(consumer._thread, "getmany", fetch)
     consumer.app.rebalancing = True
     assert await consumer._getmany({_TP}, 1.0) == {}
-
-
-@pytest.mark.parametrize(
-    ("fetched_ago", "position"), [(0.0, 4), (3600.0, 5)], ids=["first-in-an-hour", "not-fetched"]
-)
-async def test_a_partition_that_was_quiet_for_an_hour_is_no_error(
-    consumer: StageConsumer,
-    monkeypatch: pytest.MonkeyPatch,
-    caplog: pytest.LogCaptureFixture,
-    fetched_ago: float,
-    position: int,
-) -> None:
-    now = time.monotonic()
-    state = SimpleNamespace(highwater=5, position=position, timestamp=(now - fetched_ago) * 1000)
-    assignment = SimpleNamespace(active=True, state_value=lambda _: state)
-    subscription = SimpleNamespace(assignment=assignment)
-    fetcher = SimpleNamespace(_subscriptions=SimpleNamespace(subscription=subscription))
-    thread = consumer._thread
-    monkeypatch.setattr(thread, "_consumer", SimpleNamespace(_fetcher=fetcher))
-    monkeypatch.setattr(thread, "assignment", lambda: {_TP})
-    thread.time_started = now - 7200
-    consumer.app.monitor.stream_inbound_time[_TP] = now - 3600
-
-    await consumer.verify_all_partitions_active()
-
-    assert caplog.records == []
 
 
 async def test_every_message_of_the_largest_size_can_pass(app: StageApp) -> None:

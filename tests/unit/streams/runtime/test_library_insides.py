@@ -23,7 +23,7 @@ _REPLACED: Final[Mapping[type, tuple[str, ...]]] = {
         "_getmany",
         "_new_consumer_thread",
         "_new_offset",
-        "verify_event_path",
+        "verify_all_partitions_active",
     ),
     driver.Producer: ("_new_producer",),
     Fetcher: ("_get_actions_per_node",),
