@@ -167,7 +167,9 @@ class HealthServer:
             raise MisconfiguredError(
                 f"cannot serve health checks on {host}, port {port}: {error}"
             ) from error
-        threading.Thread(target=self._server.serve_forever, name="health", daemon=True).start()
+        # The interval (a day) only matters for a stop, which wakes the thread.
+        serve = self._server.serve_forever
+        threading.Thread(target=serve, args=(86_400,), name="health", daemon=True).start()
 
     @property
     def port(self) -> int:
@@ -176,6 +178,7 @@ class HealthServer:
 
     def stop(self) -> None:
         """Stop listening."""
+        self._server.socket.shutdown(socket.SHUT_RDWR)
         self._server.shutdown()
         self._server.server_close()
 

@@ -98,7 +98,7 @@ def client_options(settings: KafkaSettings, client: str) -> dict[str, Any]:
         "client_id": f"platestream-{client}",
         "request_timeout_ms": _REQUEST_TIMEOUT_MS,
         "reconnect_backoff_max_ms": _RECONNECT_BACK_OFF_MAX_MS,
-        "metadata_max_age_ms": METADATA_MAX_AGE_MS,
+        "metadata_max_age_ms": 6 * METADATA_MAX_AGE_MS,
     }
 
 

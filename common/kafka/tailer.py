@@ -19,14 +19,15 @@ from common.settings import KafkaSettings
 
 log = structlog.get_logger()
 
-_POLL_MS = 500
+# Maximum delay of a stop. Each poll and each fetch takes 1 ms of CPU time.
+_POLL_MS = 1_000
 # A broker delays the response to a fetch by this long if there are no records. The fetch covers all
 # partitions, so the response is sent with the first record. Other requests wait for the fetch.
-_FETCH_MAX_WAIT_MS = 1_000
+_FETCH_MAX_WAIT_MS = 4_000
 _RETRY_SECONDS = 1.0
-_SILENT_SECONDS = 10.0
-_CHECK_SECONDS = 3.0
-_CHECK_MS = 3_000
+_SILENT_SECONDS = 15.0
+_CHECK_SECONDS = 6.0
+_CHECK_MS = 6_000
 _BOOTSTRAP_MS = 5_000
 _STOP_SECONDS = 5.0
 
@@ -143,7 +144,7 @@ class TopicTailer(ABC):
         ends = self._ends(consumer, partitions)
         is_behind = True
         while not self._stop.is_set():
-            if is_behind and _reached(consumer, ends):
+            if is_behind and all(consumer.position(each) >= end for each, end in ends.items()):
                 is_behind = False
                 self.on_caught_up()
                 self.call_on_loop(self._caught_up.set)
@@ -170,7 +171,3 @@ class TopicTailer(ABC):
 async def stop_tailers(tailers: Iterable[TopicTailer]) -> None:
     """Stop all tailers concurrently."""
     await asyncio.gather(*(asyncio.to_thread(tailer.stop) for tailer in tailers))
-
-
-def _reached(consumer: KafkaConsumer, ends: dict[TopicPartition, int]) -> bool:
-    return all(consumer.position(partition) >= end for partition, end in ends.items())
