@@ -6,6 +6,7 @@ from typing import Final
 import av
 import cv2
 import numpy as np
+import simplejpeg
 from av.video.reformatter import ColorRange, Interpolation
 from numpy.typing import NDArray
 
@@ -23,10 +24,10 @@ _STRIDED_HEIGHT_PX: Final = 270
 
 _PLANAR_8_BIT: Final = frozenset({"yuv420p", "yuvj420p", "yuv422p", "yuvj422p", "gray", "nv12"})
 
-_PLAIN_CONVERSIONS: Final = {
-    "yuv420p": cv2.COLOR_YUV2BGR_I420,
-    "nv12": cv2.COLOR_YUV2BGR_NV12,
-}
+_LUMA_GAIN, _CHROMA_GAIN = 255 / 219, 255 / 224
+"""Video uses the levels 16 to 235 (luma) and 16 to 240 (chroma), JPEG uses 0 to 255.
+
+**Source:** ITU-R BT.601; JFIF 1.02."""
 
 # Each camera has a thread, so OpenCV needs no additional threads.
 cv2.setNumThreads(1)
@@ -67,40 +68,57 @@ class DecodedFrame:
 
         ``quality`` is libjpeg's quality, 1 to 100.
         """
+        planes = None if 0 < max_width_px < self._frame.width else self._jpeg_planes()
+        if planes is not None:
+            # At 1080p, this takes 5.4 ms. From BGR pixels, it takes 8 ms.
+            data = simplejpeg.encode_jpeg_yuv_planes(*planes, quality=quality)
+            return EncodedImage(data, self.width_px, self.height_px)
         image = self._bgr(max_width_px)
-        coded, data = cv2.imencode(".jpg", image, [cv2.IMWRITE_JPEG_QUALITY, quality])
-        assert coded, "OpenCV encodes every image of 8 bits and three channels"
-        return EncodedImage(data.tobytes(), image.shape[1], image.shape[0])
+        data = simplejpeg.encode_jpeg(image, quality, "BGR", "420")
+        return EncodedImage(data, image.shape[1], image.shape[0])
 
     def _brightness(self) -> NDArray[np.uint8]:
         frame = self._frame
         if frame.format.name not in _PLANAR_8_BIT:
             return np.asarray(frame.to_ndarray(format="gray"))
-        plane = frame.planes[0]
-        rows = np.frombuffer(memoryview(plane), dtype=np.uint8).reshape(-1, plane.line_size)
-        return np.asarray(rows[: frame.height, : frame.width])
+        return _plane(frame, 0, frame.height, frame.width)
+
+    def _jpeg_planes(self) -> list[NDArray[np.uint8]] | None:
+        """Return the planes Y, U and V with the levels of a JPEG, or None in other formats."""
+        frame = self._frame
+        if frame.format.name == "nv12":
+            frame = frame.reformat(format="yuv420p")
+        height_px, width_px = frame.height, frame.width
+        if not frame.format.name.endswith("420p") or height_px % 2 or width_px % 2:
+            return None
+        luma = _plane(frame, 0, height_px, width_px)
+        chroma = [_plane(frame, number, height_px // 2, width_px // 2) for number in (1, 2)]
+        if frame.format.name == "yuvj420p" or frame.color_range == ColorRange.JPEG:
+            return [np.ascontiguousarray(plane) for plane in (luma, *chroma)]
+        return [
+            _stretched(luma, _LUMA_GAIN, -16 * _LUMA_GAIN),
+            *(_stretched(plane, _CHROMA_GAIN, 128 - 128 * _CHROMA_GAIN) for plane in chroma),
+        ]
 
     def _bgr(self, max_width_px: int) -> NDArray[np.uint8]:
         """Return the pixels, in the shape (height, width, 3), with blue first."""
         frame = self._frame
         if 0 < max_width_px < frame.width:
             height_px = max(2, round(frame.height * max_width_px / frame.width))
-            scaled = frame.reformat(
+            frame = frame.reformat(
                 max_width_px, height_px, "bgr24", interpolation=Interpolation.AREA
             )
-            return np.asarray(scaled.to_ndarray())
-        conversion = self._plain_conversion()
-        if conversion is not None:
-            # This conversion takes 2 ms at 1080p, while FFmpeg's takes 5 ms.
-            return np.asarray(cv2.cvtColor(frame.to_ndarray(), conversion))
         return np.asarray(frame.to_ndarray(format="bgr24"))
 
-    def _plain_conversion(self) -> int | None:
-        frame = self._frame
-        even = frame.width % 2 == 0 and frame.height % 2 == 0
-        if not even or frame.color_range == ColorRange.JPEG:
-            return None
-        return _PLAIN_CONVERSIONS.get(frame.format.name)
+
+def _plane(frame: av.VideoFrame, number: int, height_px: int, width_px: int) -> NDArray[np.uint8]:
+    plane = frame.planes[number]
+    rows = np.frombuffer(memoryview(plane), dtype=np.uint8).reshape(-1, plane.line_size)
+    return np.asarray(rows[:height_px, :width_px])
+
+
+def _stretched(plane: NDArray[np.uint8], gain: float, offset: float) -> NDArray[np.uint8]:
+    return np.asarray(cv2.addWeighted(plane, gain, plane, 0.0, offset), dtype=np.uint8)
 
 
 @dataclass(frozen=True, slots=True)
