@@ -92,8 +92,8 @@ class IngestWorker:
         self._snapshots = SnapshotUploader(settings, self._metrics)
         self._captures = CapturePool(
             capture_settings(settings),
-            on_processes=self._metrics.processes,
-            on_crash=self._metrics.process_lost,
+            on_processes=self._metrics.processes.set,
+            on_crash=self._metrics.processes_lost.inc,
         )
         self._fleet = Fleet(
             session_settings(settings),

@@ -90,10 +90,10 @@ class IngestMetrics:
         self._sent = counter("platestream_ingest_frames_sent_total", self.registry)
         self._still = counter("platestream_ingest_frames_without_motion_total", self.registry)
         self._dropped = counter("platestream_ingest_frames_dropped_total", self.registry)
-        self._ticks = counter("platestream_ingest_ticks_sent_total", self.registry)
+        self.ticks = counter("platestream_ingest_ticks_sent_total", self.registry)
         self._lost = counter("platestream_ingest_connections_lost_total", self.registry)
-        self._processes = gauge("platestream_ingest_processes", self.registry)
-        self._processes_lost = counter("platestream_ingest_process_crashes_total", self.registry)
+        self.processes = gauge("platestream_ingest_processes", self.registry)
+        self.processes_lost = counter("platestream_ingest_process_crashes_total", self.registry)
         self._snapshots = counter("platestream_ingest_snapshots_total", self.registry)
         self._config_faults = counter("platestream_ingest_config_errors_total", self.registry)
         self._waiting = gauge("platestream_ingest_send_buffer_bytes", self.registry)
@@ -122,21 +122,9 @@ class IngestMetrics:
         """Count dropped frames."""
         self._dropped.labels(reason.value).inc(count)
 
-    def tick_sent(self) -> None:
-        """Count a tick."""
-        self._ticks.inc()
-
     def connection_lost(self, code: CaptureErrorCode) -> None:
         """Count a connection that failed or ended."""
         self._lost.labels(code.name.lower()).inc()
-
-    def processes(self, count: int) -> None:
-        """Set the number of capture processes."""
-        self._processes.set(count)
-
-    def process_lost(self) -> None:
-        """Count a capture process that crashed."""
-        self._processes_lost.inc()
 
     def snapshot(self, outcome: SnapshotOutcome) -> None:
         """Count the outcome of a snapshot upload."""

@@ -32,9 +32,10 @@ from ingest.settings import IngestSettings
 log = structlog.get_logger(__name__)
 
 _POLL_MS: Final = 200
+# Maximum delay of a stop, and of a rebalance that starts during a poll.
+_IDLE_POLL_MS: Final = 1_000
 _OFFSET_MS: Final = 2_000
 _RETRY_SECONDS: Final = 1.0
-_METADATA_MAX_AGE_MS: Final = 30_000
 
 
 class AssignmentFollower:
@@ -116,7 +117,9 @@ class AssignmentFollower:
     def _poll(self) -> bool:
         for number in sorted(self._unread):
             self._begin(number)
-        batches: dict[TopicPartition, list[Any]] = self._consumer.poll(timeout_ms=_POLL_MS)
+        batches: dict[TopicPartition, list[Any]] = self._consumer.poll(
+            timeout_ms=_IDLE_POLL_MS if self.is_ready else _POLL_MS
+        )
         # First handle rebalances during the poll. Records of a partition that was just assigned, or
         # revoked and reassigned, are ignored: the partition is read again from the beginning.
         self._apply_assignments()
@@ -219,6 +222,6 @@ def _options(settings: IngestSettings, assignor: LatestClaimAssignor) -> dict[st
         "session_timeout_ms": session_ms,
         "heartbeat_interval_ms": session_ms // 5,
         "partition_assignment_strategy": [assignor],
-        "metadata_max_age_ms": _METADATA_MAX_AGE_MS,
+        "fetch_max_wait_ms": _IDLE_POLL_MS,
         "allow_auto_create_topics": False,
     }

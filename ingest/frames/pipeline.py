@@ -2,7 +2,8 @@
 
 import math
 import threading
-from dataclasses import asdict, dataclass
+from collections import Counter
+from dataclasses import dataclass
 from typing import Final
 from uuid import UUID
 
@@ -33,22 +34,6 @@ class PipelineDeps:
     now: Clock
 
 
-@dataclass(slots=True)
-class _Counted:
-    """Counts of a camera's frames by outcome. Only one thread at a time writes each count."""
-
-    since_ms: int
-    decoded: int = 0
-    still: int = 0
-    failed: int = 0
-    slow: int = 0
-    unsent: int = 0
-    sent: int = 0
-
-    def counts(self) -> CaptureCounts:
-        return CaptureCounts(**asdict(self))
-
-
 class FramePipeline:
     """Sends a camera's frames, and sends ticks while there are no frames.
 
@@ -67,7 +52,9 @@ class FramePipeline:
         self._holds_back = False
         self._reported_ms = 0
         self._still_seconds = -math.inf
-        self._counted = _Counted(start.unix_ms)
+        # Counts of frames by outcome. Only one thread at a time writes each count.
+        self._counted = Counter(decoded=0, still=0, failed=0, slow=0, unsent=0, sent=0)
+        self._since_ms = start.unix_ms
         # The lock protects these values, because any thread can send. The maintenance thread reads
         # only ``_sent_seconds`` before it acquires the lock.
         self._out_lock = threading.Lock()
@@ -93,9 +80,9 @@ class FramePipeline:
         metrics.frames_still(report.still)
         metrics.frame_dropped(DropReason.FAILED, report.failed)
         counted = self._counted
-        counted.decoded += report.decoded
-        counted.still += report.still
-        counted.failed += report.failed
+        counted["decoded"] += report.decoded
+        counted["still"] += report.still
+        counted["failed"] += report.failed
         self._holds_back = report.holds_back
         self._reported_ms = self._captured_ms(report.settled)
         if report.is_still:
@@ -109,14 +96,14 @@ class FramePipeline:
                 self._send_frame(report, captured_ms)
             else:
                 self._deps.metrics.frame_dropped(DropReason.BUFFER)
-                self._counted.unsent += 1
+                self._counted["unsent"] += 1
         if report.is_snapshot:
             self._offer_snapshot(report, captured_ms)
 
     def frames_dropped(self, count: int) -> None:
         """Count frames that were dropped because this worker was too slow."""
         self._deps.metrics.frame_dropped(DropReason.SLOW, count)
-        self._counted.slow += count
+        self._counted["slow"] += count
 
     def disconnected(self) -> None:
         """Send a tick, because no older frame will follow. Not for the maintenance thread."""
@@ -181,7 +168,7 @@ class FramePipeline:
             if self._is_closed:
                 return
             counted = self._counted
-            counted.sent += 1
+            counted["sent"] += 1
             meta = FrameMeta(
                 kind=FrameKind.FRAME,
                 camera_id=self.config.camera_id,
@@ -192,15 +179,15 @@ class FramePipeline:
                 height_px=image.height_px,
                 min_plate_width_px=round(self.config.min_plate_width_px * scale),
                 zones=self.config.zones,
-                counts=counted.counts(),
+                counts=self._counts(),
             )
             sent = self._deps.frames.send_frame(meta, image.data)
             now = self._deps.now()
             if sent:
                 self._sent_seconds = now.seconds
             else:
-                counted.sent -= 1
-                counted.unsent += 1
+                counted["sent"] -= 1
+                counted["unsent"] += 1
         if sent:
             self._deps.metrics.frame_sent((now.unix_ms - meta.captured_ms) / 1000)
 
@@ -210,7 +197,10 @@ class FramePipeline:
         limit_seconds = _STILL_WHILE_HELD_BACK_SECONDS if self._holds_back else _STILL_SECONDS
         is_still = self._is_connected and now.seconds - self._still_seconds <= limit_seconds
         self._deps.frames.send_tick(msgspec.structs.replace(tick, still=is_still))
-        self._deps.metrics.tick_sent()
+        self._deps.metrics.ticks.inc()
+
+    def _counts(self) -> CaptureCounts:
+        return CaptureCounts(since_ms=self._since_ms, **self._counted)
 
     def _meta_without_image(self, kind: FrameKind, captured_ms: int) -> FrameMeta:
         return FrameMeta(
@@ -219,7 +209,7 @@ class FramePipeline:
             owner_id=self.config.owner_id,
             camera_name=self.config.name,
             captured_ms=captured_ms,
-            counts=self._counted.counts(),
+            counts=self._counts(),
         )
 
     def _offer_snapshot(self, report: Sampled, captured_ms: int) -> None:

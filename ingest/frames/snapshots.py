@@ -44,8 +44,8 @@ class SnapshotUploader:
         """Start the threads. S3 is not contacted before the first snapshot."""
         self._bucket = S3Bucket(settings, read_seconds=_READ_SECONDS, connections=_THREADS)
         self._metrics = metrics
-        self._waiting: dict[UUID, Snapshot | None] = {}
-        self._owners: dict[UUID, UUID] = {}
+        # By camera: the account, and the snapshot to store or None to delete it.
+        self._waiting: dict[UUID, tuple[UUID, Snapshot | None]] = {}
         self._busy: set[UUID] = set()
         self._changed = threading.Condition()
         self._is_stopping = False
@@ -64,15 +64,13 @@ class SnapshotUploader:
             if is_new and len(self._waiting) >= _MAX_WAITING:
                 self._metrics.snapshot(SnapshotOutcome.SKIPPED)
                 return
-            self._waiting[snapshot.camera_id] = snapshot
-            self._owners[snapshot.camera_id] = snapshot.owner_id
+            self._waiting[snapshot.camera_id] = (snapshot.owner_id, snapshot)
             self._changed.notify()
 
     def remove(self, owner_id: UUID, camera_id: UUID) -> None:
         """Try once to delete a camera's snapshot. The API retries if this fails. Never blocks."""
         with self._changed:
-            self._waiting[camera_id] = None
-            self._owners[camera_id] = owner_id
+            self._waiting[camera_id] = (owner_id, None)
             self._changed.notify()
 
     def stop(self, timeout_seconds: float) -> bool:
@@ -87,8 +85,7 @@ class SnapshotUploader:
     def _run(self) -> None:
         while (camera_id := self._next_camera()) is not None:
             with self._changed:
-                snapshot = self._waiting.pop(camera_id)
-                owner_id = self._owners.pop(camera_id)
+                owner_id, snapshot = self._waiting.pop(camera_id)
             try:
                 self._store(snapshot_key(owner_id, camera_id), snapshot)
             finally:
