@@ -1,6 +1,5 @@
 """``python -m deploy.clickhouse PORT FOLDER``: the embedded ClickHouse server as a process."""
 
-import asyncio
 import signal
 import socket
 import sys
@@ -39,7 +38,7 @@ def main() -> None:
     _log.info("clickhouse_ready", address=listener.getsockname(), version=engine.version)
     app = ClickHouseApp(engine, settings)
     if not stops:
-        asyncio.run(uvicorn.Server(_config(app)).serve([listener]))
+        uvicorn.Server(_config(app)).run([listener])
     _log.info("clickhouse_stopping")
     app.close()
     engine.close()

@@ -24,6 +24,7 @@ from deploy.clickhouse.settings import ANALYST, ClickHouseServerSettings
 
 _log = structlog.get_logger(__name__)
 _R = TypeVar("_R")
+Watch = asyncio.Task[None]
 Send = Callable[[dict[str, Any]], Awaitable[None]]
 
 CONCURRENT_QUERIES = 16
@@ -137,10 +138,10 @@ class ClickHouseApp:
             limit = STATEMENT_LIMIT_BYTES if request.only_reads else math.inf
             async with (
                 received(receive, self._engine.data_path, limit) as body,
-                self._query_slot(request, receive),
+                self._query_slot(request, receive) as watch,
             ):
                 result = await self._in_thread(run, self._engine, request, body)
-                await self._send(result, answer)
+                await self._send(result, answer, watch)
         except ClickHouseError as error:
             _log.info("query_failed", code=error.code, query_id=answer.query_id)
             await answer.fail(error)
@@ -166,17 +167,19 @@ class ClickHouseApp:
         is_service = user == self._settings.clickhouse_user
         return request if is_service else as_reader(request)
 
-    async def _send(self, result: Result, answer: Answer) -> None:
+    async def _send(self, result: Result, answer: Answer, watch: Watch) -> None:
         try:
             await answer.begin(result.body, result.summary, result.result_format)
             while block := await self._in_thread(result.next_block):
                 await answer.block(block)
+            # Once the response is complete, the server reports a disconnect.
+            watch.cancel()
             await answer.block(b"", is_last=True)
         finally:
             await self._in_thread(result.close)
 
     @asynccontextmanager
-    async def _query_slot(self, request: QueryRequest, receive: Receive) -> AsyncIterator[None]:
+    async def _query_slot(self, request: QueryRequest, receive: Receive) -> AsyncIterator[Watch]:
         """Hold a query slot during the block. Kill the query on a disconnect if so requested."""
         needed = (self._reader_slots, self._slots) if request.only_reads else (self._slots,)
         async with AsyncExitStack() as held:
@@ -190,7 +193,7 @@ class ClickHouseApp:
                 raise ClickHouseError.of(code, message) from error
             watch = asyncio.create_task(self._kill_on_disconnect(request, receive))
             held.callback(watch.cancel)
-            yield
+            yield watch
 
     async def _kill_on_disconnect(self, request: QueryRequest, receive: Receive) -> None:
         while (await receive())["type"] != "http.disconnect":

@@ -3,6 +3,7 @@
 import random
 import socket
 from collections.abc import Iterable
+from itertools import islice
 
 from deploy.local.processes import listener
 from deploy.local.servers.base import PortUse
@@ -46,10 +47,5 @@ def free_range(count: int) -> int:
 
 def free_ports(count: int) -> tuple[int, ...]:
     """Return ``count`` different free ports."""
-    found: list[int] = []
-    for port in _CHOICE.sample(_SERVER_PORTS, len(_SERVER_PORTS)):
-        if len(found) == count:
-            break
-        if is_free(port):
-            found.append(port)
-    return tuple(found)
+    shuffled = _CHOICE.sample(_SERVER_PORTS, len(_SERVER_PORTS))
+    return tuple(islice(filter(is_free, shuffled), count))
