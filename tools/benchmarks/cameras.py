@@ -1,11 +1,12 @@
 """Measures the cost of a camera, and the time from the last frame of a vehicle to the listed row.
 
-Command: ``python -m tools.benchmarks.cameras [CLIP ...] [--count 1] [--seconds 95]``. Plays each
-clip on a new stack from ``--count`` cameras over HTTP, in a loop in real time. ``road`` is the demo
-clip, ``quiet`` its first frame with sensor noise, and ``none`` no camera. Other names are files.
-Prints cores per camera and memory of every process (with its children), the counters of ingest and
-recognition, the time of each stage from the last frame with a plate to the API's list and, for
-``road``, which passes of the first loop were recognised.
+Command: ``python -m tools.benchmarks.cameras [CLIP ...] [--count 1] [--still 0] [--seconds 95]``.
+Plays each clip on a new stack from ``--count`` cameras over HTTP, in a loop in real time, next to
+``--still`` cameras with ``quiet``. ``road`` is the demo clip, ``quiet`` its first frame with sensor
+noise, and ``none`` no camera. Other names are files. Prints cores per camera and memory of every
+process (with its children), the counters of ingest and recognition, the time of each stage from the
+last frame with a plate to the API's list and, for each ``road``, which passes of the first loop
+were recognised.
 """
 
 import argparse
@@ -13,6 +14,7 @@ import platform
 import time
 import urllib.request
 from collections import Counter
+from collections.abc import Sequence
 from contextlib import ExitStack
 from fractions import Fraction
 from pathlib import Path
@@ -132,23 +134,23 @@ def write_quiet_clip(path: Path) -> None:
         container.mux(stream.encode())
 
 
-def measure(name: str, clip: Path | None, count: int, seconds: float) -> None:
-    """Play a clip on a new stack, and print the results."""
-    print(
-        f"\n{name}, {count} cameras, {seconds:g} s, load {psutil.getloadavg()[0]:.1f}", flush=True
-    )
+def measure(name: str, clips: Sequence[Path], seconds: float) -> None:
+    """Play one clip per camera on a new stack, and print the results."""
+    load = psutil.getloadavg()[0]
+    print(f"\n{name}, {len(clips)} cameras, {seconds:g} s, load {load:.1f}", flush=True)
     with ExitStack() as exits:
         stack = exits.enter_context(running_stack())
         monitor = exits.enter_context(monitoring(stack))
-        urls = [exits.enter_context(running_camera(clip)) for _ in range(count) if clip is not None]
+        urls = [exits.enter_context(running_camera(clip)) for clip in clips]
         cameras = [stack.create_camera(url, f"{name} {n}") for n, url in enumerate(urls)]
         time.sleep(_WARM_UP_SECONDS)
         ports = (stack.metrics_port("ingest"), stack.metrics_port("recognition"))
         print_costs(stack, ports, len(cameras), seconds)
         time.sleep(_END_SECONDS)
         print_stages(monitor, ingested(stack))
-        if clip == DEMO_CLIP:
-            print_passes(monitor, cameras[0], _WARM_UP_SECONDS + seconds)
+        for camera, clip in zip(cameras, clips, strict=True):
+            if clip == DEMO_CLIP:
+                print_passes(monitor, camera, _WARM_UP_SECONDS + seconds)
 
 
 def main() -> None:
@@ -156,6 +158,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("clips", nargs="*", default=["none", "quiet", "road"])
     parser.add_argument("--count", type=int, default=1)
+    parser.add_argument("--still", type=int, default=0)
     parser.add_argument("--seconds", type=float, default=95.0)
     arguments = parser.parse_args()
     print(f"{platform.platform()}, {psutil.cpu_count()} cores")
@@ -165,7 +168,8 @@ def main() -> None:
         known = {"none": None, "quiet": quiet, "road": DEMO_CLIP}
         for name in arguments.clips:
             clip = known.get(name, Path(name))
-            measure(name, clip, arguments.count if clip else 0, arguments.seconds)
+            clips = [clip] * arguments.count if clip else []
+            measure(name, clips + [quiet] * arguments.still, arguments.seconds)
 
 
 if __name__ == "__main__":

@@ -31,12 +31,7 @@ from deploy.local.stack import LocalStack
 from deploy.local.waiting import Progress
 
 _PREFIX: Final = "PLATESTREAM_"
-_PORT_SETTINGS: Final = (
-    "api_port",
-    "s3_port",
-    "postgres_port",
-    "clickhouse_port",
-)
+_PORT_SETTINGS: Final = ("api_port", "s3_port", "postgres_port", "clickhouse_port")
 _SETTINGS: Final = {
     "RATE_LIMIT_PER_MINUTE": "0",
     "RATE_LIMIT_RECOGNIZE_PER_MINUTE": "0",
