@@ -26,6 +26,7 @@ class CaptureErrorCode(Enum):
     NO_FILE = "No such video file in the camera files folder."
     SECRET_KEY = "The stream URL was encrypted with a different secret key."
     CRASH = "The camera's stream crashes the decoder. It is retried at increasing intervals."
+    NOT_ONVIF = "The device returned no ONVIF video streams."
     INTERNAL = "The stream could not be read."
 
 

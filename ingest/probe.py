@@ -11,7 +11,6 @@ import sys
 import threading
 import time
 from collections.abc import Callable
-from pathlib import Path
 from typing import BinaryIO, Final
 
 import msgspec
@@ -24,6 +23,7 @@ from ingest.capture.deadline import ConnectionDeadline
 from ingest.capture.messages import CaptureLimits, EncodedImage
 from ingest.capture.opening import open_stream
 from ingest.errors import CaptureError, CaptureErrorCode
+from ingest.processes.limits import limit_process
 
 MAX_ADDRESS_BYTES: Final = 16_384
 PROBE_SECONDS: Final = 12.0
@@ -91,22 +91,9 @@ def _first_frame(
     raise CaptureError(CaptureErrorCode.SILENT)
 
 
-def limit_resources() -> None:
-    """Limit this process's memory and CPU time. Call this after all libraries are imported."""
-    reserved = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
-    for kind, limit in (
-        (resource.RLIMIT_CORE, 0),
-        (resource.RLIMIT_AS, reserved + MEMORY_BYTES),
-        (resource.RLIMIT_CPU, _PROCESSOR_SECONDS),
-    ):
-        hard = resource.getrlimit(kind)[1]
-        allowed = limit if hard == resource.RLIM_INFINITY else min(limit, hard)
-        resource.setrlimit(kind, (allowed, allowed))
-
-
 def main(source: BinaryIO, output: BinaryIO) -> None:
     """Probe the stream URL read from ``source`` and write the result to ``output``."""
-    limit_resources()
+    limit_process(MEMORY_BYTES, {resource.RLIMIT_CPU: _PROCESSOR_SECONDS})
     settings = load_settings(CameraAddressSettings)
     address = source.read(MAX_ADDRESS_BYTES).decode()
     report, image = probe_stream(address, stream_url_rules(settings), settings.camera_ca_file)

@@ -26,6 +26,7 @@ from ingest.errors import CaptureError, CaptureErrorCode
 
 _USER_AGENT: Final = "platestream"
 _CREDENTIALS_REJECTED: Final = frozenset({HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN})
+_SOAP_FAULTS: Final = frozenset({HTTPStatus.BAD_REQUEST, HTTPStatus.INTERNAL_SERVER_ERROR})
 
 
 class HttpBody:
@@ -71,11 +72,13 @@ class HttpSource:
         *,
         timeout_seconds: float,
         ca_file: str = "",
+        sends_password: bool = True,
     ) -> None:
         """``text`` is the stream URL, including the user name and password, if any.
 
         ``timeout_seconds`` limits each wait for the camera. ``ca_file`` contains the certificates
         that verify the camera's certificate. If empty, there is no verification.
+        ``sends_password``: whether basic authentication is allowed, not only digest authentication.
         """
         self.url, user, password = _without_user(text)
         self._rules = rules
@@ -83,10 +86,12 @@ class HttpSource:
         self._timeout_seconds = timeout_seconds
         self._ca_file = ca_file
         self._answers: list[http.client.HTTPResponse] = []
-        self._opener = self._make_opener(user, password)
+        self._opener = self._make_opener(user, password, sends_password)
 
-    def open(self, url: str) -> HttpBody:
+    def open(self, url: str, soap: bytes | None = None) -> HttpBody:
         """Return the body at a URL, after redirects and authentication.
+
+        ``soap`` is an envelope to post. The body can then be a SOAP fault. Redirects are errors.
 
         Raises:
             CaptureError: the URL is forbidden, or the server does not respond or returns an error.
@@ -94,17 +99,22 @@ class HttpSource:
         self._check(url)
         self._answers.clear()
         try:
-            return HttpBody(self._answer(url))
+            return HttpBody(self._answer(url, soap))
         except CaptureError:
             self._close_answers()
             raise
 
-    def _answer(self, url: str) -> http.client.HTTPResponse:
-        request = urllib.request.Request(url, headers={"User-Agent": _USER_AGENT})
+    def _answer(self, url: str, soap: bytes | None) -> http.client.HTTPResponse:
+        headers = {"User-Agent": _USER_AGENT}
+        if soap is not None:
+            headers["Content-Type"] = "application/soap+xml; charset=utf-8"
+        request = urllib.request.Request(url, soap, headers)
+        missing = CaptureErrorCode.NO_STREAM if soap is None else CaptureErrorCode.NOT_ONVIF
         try:
             self._opener.open(request, timeout=self._timeout_seconds)
         except urllib.error.HTTPError as error:
-            raise CaptureError(_refusal(error.code)) from None
+            is_refusal = error.code in _CREDENTIALS_REJECTED
+            raise CaptureError(CaptureErrorCode.CREDENTIALS if is_refusal else missing) from None
         except ValueError:
             # urllib raises this for an unknown authentication scheme.
             raise CaptureError(CaptureErrorCode.CREDENTIALS) from None
@@ -129,7 +139,9 @@ class HttpSource:
         if scheme not in (StreamScheme.HTTP, StreamScheme.HTTPS):
             raise CaptureError(CaptureErrorCode.FORBIDDEN)
 
-    def _make_opener(self, user: str | None, password: str) -> urllib.request.OpenerDirector:
+    def _make_opener(
+        self, user: str | None, password: str, sends_password: bool
+    ) -> urllib.request.OpenerDirector:
         passwords = urllib.request.HTTPPasswordMgrWithDefaultRealm()
         if user is not None:
             # Only this host and port get the password, not other targets of a redirect.
@@ -139,10 +151,10 @@ class HttpSource:
             _HttpHandler(self._rules, self._deadline, self._answers),
             _HttpsHandler(self._rules, self._deadline, self._answers, self._ca_file),
             _RedirectHandler(self._check),
-            urllib.request.HTTPBasicAuthHandler(passwords),
+            *([urllib.request.HTTPBasicAuthHandler(passwords)] if sends_password else []),
             urllib.request.HTTPDigestAuthHandler(passwords),
             urllib.request.HTTPDefaultErrorHandler(),
-            urllib.request.HTTPErrorProcessor(),
+            _ErrorProcessor(),
         ):
             opener.add_handler(handler)
         return opener
@@ -268,10 +280,21 @@ class _RedirectHandler(urllib.request.HTTPRedirectHandler):
         headers: http.client.HTTPMessage,
         newurl: str,
     ) -> urllib.request.Request | None:
+        if req.data is not None:
+            return None
         self._check(newurl)
         # Otherwise urllib reads the redirect's body, which may never end.
         fp.close()
         return super().redirect_request(req, fp, code, msg, headers, newurl)
+
+
+class _ErrorProcessor(urllib.request.HTTPErrorProcessor):
+    def http_response(self, request: urllib.request.Request, response: Any) -> Any:
+        if request.data is not None and response.status in _SOAP_FAULTS:
+            return response
+        return super().http_response(request, response)
+
+    https_response = http_response
 
 
 @cache
@@ -301,11 +324,3 @@ def _without_user(text: str) -> tuple[str, str | None, str]:
 def _origin(url: str) -> str:
     parts = urlsplit(url)
     return f"{parts.scheme}://{parts.netloc}/"
-
-
-def _refusal(status: int) -> CaptureErrorCode:
-    return (
-        CaptureErrorCode.CREDENTIALS
-        if status in _CREDENTIALS_REJECTED
-        else CaptureErrorCode.NO_STREAM
-    )

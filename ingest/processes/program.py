@@ -14,7 +14,6 @@ import sys
 import threading
 from collections import Counter, deque
 from functools import partial
-from pathlib import Path
 from typing import Final, NoReturn
 
 import structlog
@@ -41,6 +40,7 @@ from ingest.capture.messages import (
 )
 from ingest.capture.reading import CameraConnection, CapturedFrame, FrameReader
 from ingest.clocks import MonotonicWallClock
+from ingest.processes.limits import limit_process
 
 log = structlog.get_logger(__name__)
 
@@ -201,7 +201,9 @@ def main() -> None:
     configure_logging(ProcessSettings(log_level=settings.log_level, log_format=settings.log_format))
     # Do this before setting limits: drivers reserve address space many times the machine's memory.
     device = find_device(settings.reader.hardware)
-    _limit(settings, _FILES_PER_DEVICE if device is not None else 0)
+    per_capture = _FILES_PER_CAPTURE + (_FILES_PER_DEVICE if device is not None else 0)
+    files = _FILES_FOR_ALL + per_capture * settings.max_captures
+    limit_process(settings.memory_bytes, {resource.RLIMIT_NOFILE: files})
     program = CaptureProgram(settings, ReportSender(connection), device)
     while True:
         match read_command(read_exactly):
@@ -232,25 +234,6 @@ def _die_with_parent(parent_pid: int) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     if os.getppid() != parent_pid:
         _end()
-
-
-def _limit(settings: Configure, more_files: int) -> None:
-    """Limit this process's memory and number of open files.
-
-    Libraries reserve far more address space than they use, so the limit is the current reservation
-    plus the configured size.
-    """
-    reserved = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
-    memory_bytes = reserved + settings.memory_bytes
-    files = _FILES_FOR_ALL + (_FILES_PER_CAPTURE + more_files) * settings.max_captures
-    for kind, limit in (
-        (resource.RLIMIT_AS, memory_bytes),
-        (resource.RLIMIT_NOFILE, files),
-        (resource.RLIMIT_CORE, 0),
-    ):
-        hard = resource.getrlimit(kind)[1]
-        allowed = limit if hard == resource.RLIM_INFINITY else min(limit, hard)
-        resource.setrlimit(kind, (allowed, allowed))
 
 
 if __name__ == "__main__":

@@ -18,20 +18,27 @@ _START_SECONDS = 30
 
 
 class RtspCamera:
-    """A camera at ``rtsp://127.0.0.1:<port>/camera``. Use the camera as a context manager.
+    """A camera at ``rtsp://<host>:<port>/camera``. Use the camera as a context manager.
 
     The camera plays the file's H.264 unchanged, in real time and in a seamless loop, from the first
     client's connection on. With ``once``, the camera plays the file once and then returns 404.
     """
 
     def __init__(
-        self, clip: Path, *, once: bool = False, user: str = "", password: str = ""
+        self,
+        clip: Path,
+        *,
+        once: bool = False,
+        user: str = "",
+        password: str = "",
+        host: str = "127.0.0.1",
     ) -> None:
         """Take the file (MP4 with H.264) and how to play it. Nothing is started."""
         (self.port,) = free_ports(1)
+        self.host = host
         self._user = user
         self._password = password
-        options = ["--port", str(self.port)]
+        options = ["--port", str(self.port), "--address", host]
         if once:
             options.append("--once")
         if user:
@@ -45,7 +52,7 @@ class RtspCamera:
     def url(self) -> str:
         """Stream URL, with user and password if the camera requires a login."""
         login = f"{self._user}:{self._password}@" if self._user else ""
-        return f"rtsp://{login}127.0.0.1:{self.port}/camera"
+        return f"rtsp://{login}{self.host}:{self.port}/camera"
 
     def start(self) -> None:
         """Start and wait until the camera listens; after :meth:`kill`, at the same address."""

@@ -1,6 +1,6 @@
 """Plays a video file as an RTSP camera. Runs with the system's Python, which has GStreamer.
 
-    /usr/bin/python3 rtsp_server.py FILE [--once] [--port N] [--user U --password P]
+    /usr/bin/python3 rtsp_server.py FILE [--once] [--port N] [--address IP] [--user U --password P]
 
 The file's H.264 is sent unchanged, in real time, from the connection of the first client on. The
 file loops without a gap. With --once, it ends, and the camera then returns 404. The program prints
@@ -177,12 +177,13 @@ def main() -> None:
     parser.add_argument("file")
     parser.add_argument("--once", action="store_true")
     parser.add_argument("--port", type=int, default=0)
+    parser.add_argument("--address", default="127.0.0.1")
     parser.add_argument("--user")
     parser.add_argument("--password")
     options = parser.parse_args()
     Gst.init(None)
     server = GstRtspServer.RTSPServer()
-    server.set_address("127.0.0.1")
+    server.set_address(options.address)
     server.set_service(str(options.port))
     mounts = server.get_mount_points()
 

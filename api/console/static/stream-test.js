@@ -25,6 +25,7 @@ const CAUSES = {
   no_file: ["No such video file in the camera files folder.", () => t("There is no such video file in the server's folder for camera files.")],
   secret_key: ["The stream URL was encrypted with a different secret key.", () => t("The saved stream URL can't be decrypted, because the server's secret key has changed. Enter the URL again.")],
   crash: ["The camera's stream crashes the decoder. It is retried at increasing intervals.", () => t("This stream crashes the decoder. Retrying at growing intervals. Try another codec.")],
+  not_onvif: ["The device returned no ONVIF video streams.", () => t("This device doesn't answer like an ONVIF camera. Check that ONVIF is enabled in its settings.")],
   internal: ["The stream could not be read.", () => t("The stream couldn't be read. Try again.")],
 };
 

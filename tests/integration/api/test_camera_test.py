@@ -147,8 +147,8 @@ _HOSTS = ("127.0.0.2", "127.0.0.1")
 
 def test_a_probe_may_take_so_much_memory_and_no_more() -> None:
     code = f"""
-from ingest.probe import limit_resources
-limit_resources()
+from ingest.processes.limits import limit_process
+limit_process({MEMORY_BYTES}, {{}})
 for size in ({MEMORY_BYTES - (256 << 20)}, {MEMORY_BYTES + 1}):
     try:
         bytearray(size)

@@ -740,6 +740,7 @@ export const words = {
   "They log in with this address.": "A pessoa entra com este endereço.",
   "This account sends more frames than its share. Lower the sampling rate or add workers.": "Esta conta envia mais quadros que a sua cota. Reduza a taxa de amostragem ou adicione processos.",
   "This connection isn't encrypted, so others on the network can read your password. Log in only on a network you trust.": "Esta conexão não é criptografada: outras pessoas na rede podem ler sua senha. Entre somente em uma rede de confiança.",
+  "This device doesn't answer like an ONVIF camera. Check that ONVIF is enabled in its settings.": "Este dispositivo não responde como uma câmera ONVIF. Verifique se o ONVIF está ativado nas configurações dele.",
   "This email address is already in use.": "Este e-mail já está em uso.",
   "This invitation is for a different email address than your single sign-on address.": "Este convite é para um e-mail diferente do e-mail do seu login único.",
   "This invitation is no longer valid. It was used, revoked or replaced, or it has expired.": "Este convite não é mais válido. Foi usado, revogado ou substituído, ou expirou.",
