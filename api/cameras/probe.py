@@ -1,4 +1,4 @@
-"""Tests stream URLs before they are saved, in a separate process."""
+"""Tests stream URLs before they are saved, and finds cameras, in separate processes."""
 
 import asyncio
 import os
@@ -7,11 +7,12 @@ from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import Final, TypeVar
 from uuid import UUID
 
 import msgspec
 import structlog
+from pydantic import BaseModel, ValidationError
 
 from api.errors import ApiError, ErrorCode
 from common.networks import IpNetwork
@@ -19,7 +20,6 @@ from common.urls.camera_settings import CameraAddressSettings
 
 log = structlog.get_logger()
 
-_COMMAND: Final = (sys.executable, "-m", "ingest.probe")
 _SECONDS: Final = 20.0
 """The process itself times out after 12 s. The remaining time is for starting the process."""
 CONCURRENT_PROBES: Final = 2
@@ -28,6 +28,8 @@ _WAITING: Final = 8
 _RETRY_AFTER_SECONDS: Final = 5
 _PASSED_ON: Final = ("PATH", "PYTHONPATH", "LD_LIBRARY_PATH", "HOME", "LANG")
 _FAILED: Final = "The stream URL could not be tested in time, or the video cannot be decoded."
+_NOT_ASKED: Final = "The devices' answers could not be read in time."
+_Report = TypeVar("_Report", bound=BaseModel)
 
 
 class ProbeResult(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
@@ -49,7 +51,7 @@ class ProbedStream:
 
 
 class CameraProbe:
-    """Tests a few stream URLs concurrently, but only one per account at a time."""
+    """Runs a few tests and searches concurrently, but only one per account at a time."""
 
     def __init__(self, settings: CameraAddressSettings) -> None:
         """``settings`` define the allowed addresses and the trusted certificates."""
@@ -63,23 +65,49 @@ class CameraProbe:
         Raises:
             ApiError: 429, the account is already running a test, or too many tests are waiting.
         """
+        output = await self._run_in_turn(owner_id, "ingest.probe", address.encode())
+        line, _, image = output.partition(b"\n")
+        try:
+            return ProbedStream(msgspec.json.decode(line, type=ProbeResult), image)
+        except msgspec.MsgspecError:
+            return ProbedStream(ProbeResult(code="internal", error=_FAILED), b"")
+
+    async def ask_devices(
+        self, owner_id: UUID, request: BaseModel, answer: type[_Report]
+    ) -> _Report:
+        """Find cameras, or list the streams of one (see :mod:`ingest.onvif`).
+
+        Raises:
+            ApiError: 429, as for a test.
+        """
+        given = request.model_dump_json(by_alias=True).encode()
+        output = await self._run_in_turn(owner_id, "ingest.onvif", given)
+        try:
+            return answer.model_validate_json(output)
+        except ValidationError:
+            failure = {"code": "internal", "error": _NOT_ASKED, "devices": [], "streams": []}
+            return answer.model_validate(failure)
+
+    async def _run_in_turn(self, owner_id: UUID, program: str, given: bytes) -> bytes:
         if owner_id in self._owners or len(self._owners) >= _WAITING:
             raise ApiError(
                 ErrorCode.RATE_LIMITED,
-                "Another stream URL test is running. Only one test at a time is allowed per "
-                "account.",
+                "Another stream URL test or camera search is running. Only one at a time is "
+                "allowed per account.",
                 retry_after_seconds=_RETRY_AFTER_SECONDS,
             )
         self._owners.add(owner_id)
         try:
             async with self._queue:
-                return await self._run(address)
+                return await self._run(program, given)
         finally:
             self._owners.discard(owner_id)
 
-    async def _run(self, address: str) -> ProbedStream:
+    async def _run(self, program: str, given: bytes) -> bytes:
         process = await asyncio.create_subprocess_exec(
-            *_COMMAND,
+            sys.executable,
+            "-m",
+            program,
             stdin=asyncio.subprocess.PIPE,
             stdout=asyncio.subprocess.PIPE,
             stderr=asyncio.subprocess.DEVNULL,
@@ -87,23 +115,16 @@ class CameraProbe:
         )
         try:
             async with asyncio.timeout(_SECONDS):
-                output, _ = await process.communicate(address.encode())
+                output, _ = await process.communicate(given)
         except TimeoutError:
             output = b""
         finally:
             with suppress(ProcessLookupError):
                 process.kill()
             await process.wait()
-        return _probed_stream(output, process.returncode)
-
-
-def _probed_stream(output: bytes, status: int | None) -> ProbedStream:
-    line, _, image = output.partition(b"\n")
-    try:
-        return ProbedStream(msgspec.json.decode(line, type=ProbeResult), image)
-    except msgspec.MsgspecError:
-        log.warning("stream_test_failed", status=status)
-        return ProbedStream(ProbeResult(code="internal", error=_FAILED), b"")
+        if process.returncode:
+            log.warning("camera_process_failed", program=program, status=process.returncode)
+        return output
 
 
 def _environment(settings: CameraAddressSettings) -> Mapping[str, str]:

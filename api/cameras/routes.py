@@ -13,9 +13,13 @@ from api.cameras.schemas import (
     CameraDeleted,
     CameraFunnel,
     CameraList,
+    CameraLogin,
+    CameraSearch,
     CameraTest,
     CameraTestAnswer,
     CameraUpdate,
+    FoundCameras,
+    FoundStreams,
     FunnelQuery,
     camera_body,
     camera_test_answer,
@@ -113,6 +117,32 @@ async def test_camera(
     """
     address = await cameras.address_to_test(caller.owner_id, body)
     return camera_test_answer(await probe.probe(caller.owner_id, address))
+
+
+@router.post(
+    "/api/cameras/discover", summary="Find cameras", responses=error_responses(*BODY_ERRORS)
+)
+@requires(Scope.CAMERAS_WRITE, BodyKind.JSON, audit=Action.CAMERA_TRIED)
+async def discover_cameras(probe: ProbeDep, caller: Caller, body: CameraSearch) -> FoundCameras:
+    """Finds the ONVIF cameras that answer a WS-Discovery probe of the API server within 3 s.
+
+    A host in `address` that does not answer is returned with the usual URL of ONVIF cameras.
+    """
+    return await probe.ask_devices(caller.owner_id, body, FoundCameras)
+
+
+@router.post(
+    "/api/cameras/discover/streams",
+    summary="List the streams of a found camera",
+    responses=error_responses(*BODY_ERRORS),
+)
+@requires(Scope.CAMERAS_WRITE, BodyKind.JSON, audit=Action.CAMERA_TRIED)
+async def discover_streams(probe: ProbeDep, caller: Caller, body: CameraLogin) -> FoundStreams:
+    """Returns the video streams of an ONVIF camera, or an error after at most 20 s.
+
+    The API server makes the connections. Nothing is stored.
+    """
+    return await probe.ask_devices(caller.owner_id, body, FoundStreams)
 
 
 @router.put(

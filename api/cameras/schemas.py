@@ -70,6 +70,16 @@ def _stream_address(text: str) -> str:
     return parse_stream_url(text.strip(), validation_rules().streams).text
 
 
+def _device_host(text: str) -> str:
+    return text and _device_address(f"http://{text}") and text
+
+
+def _device_address(text: str) -> str:
+    if not text.lower().startswith(("http://", "https://")):
+        raise ValueError("must begin with http:// or https://")
+    return _stream_address(text)
+
+
 class PointBody(RequestModel):
     """A point, in fractions (0 to 1) of the frame's width and height, from the top-left corner."""
 
@@ -199,6 +209,82 @@ class CameraTestAnswer(ResponseModel):
     """The result of a stream URL test. The result is not stored."""
 
     test: CameraTestBody = Field(description="Result of the test.")
+
+
+class CameraSearch(RequestModel):
+    """Where to look for cameras."""
+
+    address: Annotated[
+        str,
+        Field(max_length=300, examples=["192.168.1.20"]),
+        AfterValidator(field_check(_device_host)),
+    ] = Field(
+        default="",
+        description="Host name or IP address of a camera, with a port if it is not 80. Empty: "
+        "all ONVIF cameras in the API server's local networks.",
+    )
+
+
+class CameraLogin(RequestModel):
+    """An ONVIF camera whose streams are wanted, with its user name and password."""
+
+    device_url: Annotated[
+        str, Field(max_length=MAX_STREAM_URL_LENGTH), AfterValidator(field_check(_device_address))
+    ] = Field(
+        description="URL of the camera's device service, from the list of found cameras.",
+        examples=["http://192.168.1.20/onvif/device_service"],
+    )
+    username: Username = Field(default="", description="User name at the camera.")
+    password: Password = ""
+
+
+class _DeviceAnswer(ResponseModel):
+    code: str | None = Field(
+        description="Error code, for example `unreachable`, `credentials` or `not_onvif`; null "
+        "on success.",
+        examples=["credentials"],
+    )
+    error: str | None = Field(
+        description="Human-readable error; null on success.",
+        examples=["The camera rejected the user name or password."],
+    )
+
+
+class FoundCamera(ResponseModel):
+    """A camera that answered. What it says about itself is not verified."""
+
+    address: str = Field(description="Address of the camera.", examples=["192.168.1.20"])
+    device_url: str = Field(
+        description="URL of its device service.",
+        examples=["http://192.168.1.20/onvif/device_service"],
+    )
+    name: str = Field(description="Name; empty if unknown.", examples=["Gate north"])
+    model: str = Field(description="Model; empty if unknown.", examples=["P1455-LE"])
+
+
+class FoundCameras(_DeviceAnswer):
+    """The cameras that answered within three seconds, at most 256."""
+
+    devices: list[FoundCamera] = Field(description="The cameras.")
+
+
+class FoundStream(ResponseModel):
+    """A video stream of a camera."""
+
+    name: str = Field(description="Name of the media profile.", examples=["mainStream"])
+    rtsp_url: str = Field(
+        description="Stream URL, at the camera's address, without user name and password.",
+        examples=["rtsp://192.168.1.20:554/stream1"],
+    )
+    codec: str | None = Field(description="Codec; null if unknown.", examples=["H264"])
+    frame_width: int | None = Field(description="Frame width in pixels.", ge=0, examples=[1920])
+    frame_height: int | None = Field(description="Frame height in pixels.", ge=0, examples=[1080])
+
+
+class FoundStreams(_DeviceAnswer):
+    """The video streams of a camera, in the camera's order, at most 64."""
+
+    streams: list[FoundStream] = Field(description="The streams.")
 
 
 class ZoneView(ResponseModel):

@@ -124,9 +124,9 @@ class _Device:
         call = f'<GetSystemDateAndTime xmlns="{_DEVICE}"/>'
         now = self.call(self.url, call, is_public=True).find(".//{*}UTCDateTime")
         if now is not None:
-            told = "-".join(text_of(now, name) for name in _TIME_FIELDS)
+            fields = "-".join(text_of(now, name) for name in _TIME_FIELDS)
             with suppress(ValueError):
-                time = datetime.strptime(f"{told} Z", "%Y-%m-%d-%H-%M-%S %z")
+                time = datetime.strptime(f"{fields} Z", "%Y-%m-%d-%H-%M-%S %z")
                 self._clock_ahead = time - datetime.now(UTC)
 
     def call(self, url: str, body: str, *, is_public: bool = False) -> Element:

@@ -43,6 +43,7 @@ from platestream_client.models import (
     CameraDeleted,
     CameraFunnel,
     CameraImportAnswer,
+    CameraLogin,
     CameraTest,
     CameraTestBody,
     CameraUpdate,
@@ -50,6 +51,8 @@ from platestream_client.models import (
     DeliveryBody,
     EventName,
     FileEncoding,
+    FoundCameras,
+    FoundStreams,
     NewApiKeyAnswer,
     NotificationSecretAnswer,
     NotificationTest,
@@ -97,6 +100,16 @@ class Cameras(Resource[Way]):
     def test(self, address: CameraTest) -> Call[CameraTestBody]:
         """Test a stream URL, and return the result. Nothing is stored."""
         return Call("POST", "/api/cameras/test", field_of("test"), body={**address})
+
+    @call
+    def discover(self, address: str = "") -> Call[FoundCameras]:
+        """Find the ONVIF cameras in the API server's networks, or the camera at `address`."""
+        return Call("POST", "/api/cameras/discover", whole, body={"address": address})
+
+    @call
+    def discover_streams(self, camera: CameraLogin) -> Call[FoundStreams]:
+        """Return the video streams of a found camera."""
+        return Call("POST", "/api/cameras/discover/streams", whole, body={**camera})
 
     @call
     def read_csv(

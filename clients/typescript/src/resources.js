@@ -70,6 +70,26 @@ export class Cameras extends Resource {
   }
 
   /**
+   * Find the ONVIF cameras in the API server's networks, or the camera at `address`.
+   *
+   * @param {string} [address]
+   * @returns {Promise<Schemas["FoundCameras"]>}
+   */
+  discover(address = "") {
+    return this.call("POST", "/api/cameras/discover", json, { json: { address } });
+  }
+
+  /**
+   * Return the video streams of a found camera.
+   *
+   * @param {Schemas["CameraLogin"]} camera
+   * @returns {Promise<Schemas["FoundStreams"]>}
+   */
+  discoverStreams(camera) {
+    return this.call("POST", "/api/cameras/discover/streams", json, { json: camera });
+  }
+
+  /**
    * Return the cameras in a CSV file, as bodies for `create`. Nothing is stored.
    *
    * @param {Uint8Array | Blob} data

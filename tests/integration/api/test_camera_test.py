@@ -14,7 +14,7 @@ import httpx
 import pytest
 from PIL import Image
 
-from api.cameras.probe import CONCURRENT_PROBES, CameraProbe, ProbedStream, ProbeResult
+from api.cameras.probe import CONCURRENT_PROBES, CameraProbe
 from api.db.database import Database
 from api.errors import ApiError
 from common.urls.camera_settings import CameraAddressSettings
@@ -102,9 +102,9 @@ async def test_separate_credentials_are_tested(
 ) -> None:
     tested = []
 
-    async def run(address: str) -> ProbedStream:
-        tested.append(address)
-        return ProbedStream(ProbeResult(), b"")
+    async def run(program: str, given: bytes) -> bytes:
+        tested.append(given.decode())
+        return b"{}\n"
 
     monkeypatch.setattr(application.services.camera_probe, "_run", run)
     await _tested(client, {"rtspUrl": "rtsp://10.0.0.8/1", "username": "a", "password": "b#"})
@@ -167,13 +167,13 @@ async def test_concurrent_probes_are_limited_over_all_accounts(
     probe, running = CameraProbe(CameraAddressSettings.model_validate({})), 0
     most, release = 0, asyncio.Event()
 
-    async def run(address: str) -> ProbedStream:
+    async def run(program: str, given: bytes) -> bytes:
         nonlocal running, most
         running += 1
         most = max(most, running)
         await release.wait()
         running -= 1
-        return ProbedStream(ProbeResult(), b"")
+        return b"{}\n"
 
     monkeypatch.setattr(probe, "_run", run)
     looks = [asyncio.create_task(probe.probe(uuid4(), "rtsp://cam/1")) for _ in range(6)]
