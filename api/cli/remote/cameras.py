@@ -11,6 +11,7 @@ from platestream_client import ApiError, Client
 from platestream_client.models import (
     CameraBody,
     CameraCreate,
+    CameraLogin,
     CameraTest,
     FileEncoding,
     ImportedCameraBody,
@@ -20,6 +21,7 @@ from api.cli.commands import (
     JsonOption,
     PasswordStdinOption,
     command_group,
+    fail,
     read_password,
     with_progress,
 )
@@ -131,6 +133,33 @@ def test(
         raise typer.Exit(1)
 
 
+@cameras_app.command("discover")
+def discover(
+    address: Annotated[
+        str, typer.Argument(help="Host name or IP address of a camera; all cameras by default.")
+    ] = "",
+    as_json: JsonOption = False,
+) -> None:
+    """Find the ONVIF cameras in the networks of the API server."""
+    with connected() as api:
+        found = api.cameras.discover(address)
+    _show_found(as_json, "devices", found, "name", "model", "deviceUrl")
+
+
+@cameras_app.command("streams")
+def streams(
+    device_url: Annotated[str, typer.Argument(help="Device URL, as listed by 'discover'.")],
+    username: UsernameOption = None,
+    password_stdin: PasswordStdinOption = False,
+    as_json: JsonOption = False,
+) -> None:
+    """List the streams of an ONVIF camera."""
+    body = {"deviceUrl": device_url, **_login(username, from_stdin=password_stdin)}
+    with connected() as api:
+        found = api.cameras.discover_streams(cast(CameraLogin, body))
+    _show_found(as_json, "streams", found, "name", "codec", "frameWidth", "frameHeight", "rtspUrl")
+
+
 @cameras_app.command("import")
 def import_cameras(
     file: Annotated[typer.FileBinaryRead, typer.Argument(help="CSV file, or - for stdin.")],
@@ -210,9 +239,20 @@ def _register(api: Client, row: ImportedCameraBody) -> Json:
     return result | {"id": made["id"]}
 
 
+def _show_found(as_json: bool, name: str, found: Mapping[str, Any], *fields: str) -> None:
+    if found["error"]:
+        fail(found["error"])
+    columns = {field.upper(): itemgetter(field) for field in fields}
+    show_listed(as_json, name, found[name], columns)
+
+
 def _stream(url: str, username: str | None, *, from_stdin: bool) -> Json:
     """Return the stream's fields. Standard input has the URL if it is -, then the password."""
-    stream: Json = {"rtspUrl": sys.stdin.readline() if url == "-" else url}
+    stream = {"rtspUrl": sys.stdin.readline() if url == "-" else url}
+    return stream | _login(username, from_stdin=from_stdin)
+
+
+def _login(username: str | None, *, from_stdin: bool) -> Json:
     if username is None:
-        return stream
-    return stream | {"username": username, "password": read_password(from_stdin=from_stdin)}
+        return {}
+    return {"username": username, "password": read_password(from_stdin=from_stdin)}

@@ -8,6 +8,8 @@ import pytest
 
 from api.db.database import Database
 from tests.integration.api.application import Application, Options, running_application
+from tests.integration.api.serving import served
+from tests.integration.api.test_remote_commands import Line
 from tests.integration.ingest.test_onvif import RULES
 from tests.services.onvif import PASSWORD, USER, OnvifCamera
 
@@ -72,3 +74,18 @@ async def test_an_address_that_no_camera_can_have_is_400(
     answer = await client.post(path, json={field: value})
 
     assert (answer.status_code, answer.json()["fields"][0]["path"]) == (400, field)
+
+
+async def test_the_command_line_lists_cameras_and_their_streams(application: Application) -> None:
+    caller = await application.new_owner()
+    async with served(application) as address:
+        line = Line({"PLATESTREAM_URL": address, "PLATESTREAM_KEY": caller.key})
+        with OnvifCamera("rtsp://10.0.0.1/main") as camera:
+            found = await line.run("cameras", "discover", camera.host)
+            login = ("--username", USER, "--password-stdin")
+            listed = await line.json("cameras", "streams", camera.url, *login, given=PASSWORD)
+            refused = await line.run("cameras", "streams", camera.url, *login, status=1)
+
+    assert found.split() == ["NAME", "MODEL", "DEVICEURL", "Gate", "north", "M1", camera.url]
+    assert [one["rtspUrl"] for one in listed["streams"]] == [f"rtsp://{camera.host}/main"]
+    assert refused == "error: The camera rejected the user name or password."
