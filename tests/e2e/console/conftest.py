@@ -26,9 +26,9 @@ def stack(
 ) -> Iterator[ConsoleStack]:
     """The API with empty databases and an empty bucket."""
     database, clickhouse = create_postgres(postgres_url), create_clickhouse(clickhouse_server)
-    with console_stack(
-        database, clickhouse, fresh_bucket(s3_server), limits=NO_LIMITS, more=oidc_provider.settings
-    ) as running:
+    more = {**oidc_provider.settings, "camera_allow_loopback": True}
+    bucket = fresh_bucket(s3_server)
+    with console_stack(database, clickhouse, bucket, limits=NO_LIMITS, more=more) as running:
         yield running
 
 

@@ -1,4 +1,4 @@
-"""Tasks that people perform in the console. Six of the tests are not marked ``long``."""
+"""Tasks that people perform in the console. Seven of the tests are not marked ``long``."""
 
 import base64
 import codecs
@@ -6,6 +6,7 @@ import csv
 import re
 import uuid
 from datetime import datetime
+from pathlib import Path
 from typing import Any
 from zoneinfo import ZoneInfo
 
@@ -26,6 +27,9 @@ from tests.e2e.console.browser import ConsolePage, opened_page
 from tests.e2e.console.footage import SEEN, pictures
 from tests.e2e.console.scene import Camera, Scene
 from tests.e2e.console.stack import TIMEZONE, Account, ConsoleStack, passed
+from tests.integration.ingest.clips import write_clip
+from tests.services.onvif import PASSWORD, USER, OnvifCamera, loopback_address
+from tests.services.rtsp import RtspCamera
 
 pytestmark = pytest.mark.e2e
 
@@ -39,6 +43,7 @@ _COUNT_TONES = """
     };
 """
 """Script that counts the sounds that the page plays."""
+_COUNT_CLICKS = 'addEventListener("click", (event) => (window.clicks += event.detail), true)'
 NOT_FOUND = "404 (Not Found)"
 REFUSED = "400 (Bad Request)"
 """Error that the browser itself logs when a form is rejected."""
@@ -257,6 +262,37 @@ def test_triggers_of_an_alert(console: ConsolePage, stack: ConsoleStack, account
     table.get_by_role("link").first.click()
     console.page.wait_for_url(f"**/recognitions/{rows[0].id}")
     console.sees("Nothing was sent: no alert that triggered has recipients.")
+
+
+def test_find_a_camera_and_add_it_with_four_clicks(
+    console: ConsolePage, account: Account, tmp_path: Path
+) -> None:
+    # The fake worker reports snapshots but does not store any.
+    console.expected += [NOT_FOUND]
+    clip = write_clip(tmp_path / "clip.mp4", seconds=2, moving=True)
+    host = loopback_address()
+    with (
+        RtspCamera(clip, host=host, user=USER, password=PASSWORD) as video,
+        OnvifCamera(f"rtsp://203.0.113.9:{video.port}/camera", host=host),
+    ):
+        console.page.add_init_script(_COUNT_CLICKS)
+        console.log_in(account, "/cameras/new")
+        console.page.evaluate("clicks = 0")
+        console.fill("Camera host (optional)", host)
+        console.press("Find cameras")
+        console.press("Choose Gate north")
+        console.fill("Camera username", USER)
+        console.fill("Camera password", PASSWORD)
+        console.press("Show streams")
+        expect(console.page.get_by_role("img", name="Test frame from the camera")).to_be_visible()
+        assert console.violations() == []
+        console.press("Add camera")
+        console.page.wait_for_url(re.compile(r"/cameras/[0-9a-f-]{36}$"))
+
+    assert console.page.evaluate("clicks") == 4
+    (camera,) = _asked(console, "GET", "/api/cameras")["cameras"]
+    assert camera["name"] == "Gate north"
+    assert camera["rtspUrl"] == f"rtsp://{USER}:***@{host}:{video.port}/camera"
 
 
 def test_add_a_camera_and_draw_its_zones(

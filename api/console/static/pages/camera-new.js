@@ -3,6 +3,7 @@
 import { html, useEffect, useState } from "../html.js";
 import { call } from "../api.js";
 import { CAMERA_FIELDS, CameraFields, STREAM_FIELDS, bodyOf, formOf } from "../camera-form.js";
+import { CameraSearch } from "../camera-search.js";
 import { useAction } from "../load.js";
 import { Link, go, unsaved } from "../router.js";
 import { useStreamTest } from "../stream-test.js";
@@ -19,6 +20,10 @@ export function NewCameraPage() {
     unsaved.value = t("You have unsaved changes. Leave without saving?");
     setForm(next);
   };
+  const choose = (/** @type {string} */ name, /** @type {import("../stream-test.js").StreamToTest} */ stream) => {
+    change({ ...form, ...stream, name: form.name || name });
+    test.start(stream);
+  };
   useEffect(() => () => void (unsaved.value = ""), []);
   const submit = (event) => {
     event.preventDefault();
@@ -30,6 +35,7 @@ export function NewCameraPage() {
     });
   };
   return html`<${Head} title=${t("Add camera")} note=${t("Test the stream first: the frame shows whether plates are large enough. You can draw zones once the camera is added.")} />
+    <${CameraSearch} onStream=${choose} />
     <form class="panel" onSubmit=${submit}>
       <${FormFault} failure=${save.failure} shown=${CAMERA_FIELDS} />
       <${CameraFields} form=${form} onForm=${change} failure=${save.failure} test=${test} />
