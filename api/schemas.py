@@ -66,6 +66,12 @@ class RequestModel(BaseModel):
         return value
 
 
+class QueryModel(BaseModel):
+    """Base class of query parameters."""
+
+    model_config = ConfigDict(frozen=True)
+
+
 class ResponseModel(BaseModel):
     """Base class of response bodies."""
 

@@ -4,7 +4,7 @@ from datetime import UTC, datetime
 from typing import Annotated, Any
 from uuid import UUID
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic import BeforeValidator, Field
 
 from analytics_sql.recognitions import RecognitionCursor
 from analytics_sql.rows import LAST_STORABLE_MS
@@ -14,8 +14,8 @@ from api.alerts.insight import Explanation, Outcome
 from api.alerts.schemas import AlertUpdate
 from api.errors import invalid_field
 from api.paging.cursor import CursorSealer
-from api.paging.lists import ListFilter
-from api.schemas import RequestModel, ResponseModel, Timestamp
+from api.paging.lists import ListFilter, NextKey
+from api.schemas import QueryModel, RequestModel, ResponseModel, Timestamp
 from api.validation.fields import BodyInstant, from_unix_ms, to_unix_ms, whole_number
 from common.alerting.rule import Condition
 from common.records.alerts import AlertConfig, TriggerPhase
@@ -116,16 +116,11 @@ class AlertTriggerList(ResponseModel):
     """Triggers of an alert, newest capture first."""
 
     triggers: list[AlertTriggerBody] = Field(description="Triggers on this page.")
-    next_key: str | None = Field(
-        description="`lastKey` of the next page; null on the last page.",
-        examples=["eyJ0IjoxNzY0MH0"],
-    )
+    next_key: NextKey
 
 
-class TriggerQuery(BaseModel):
+class TriggerQuery(QueryModel):
     """The query parameters of an alert's triggers."""
-
-    model_config = ConfigDict(frozen=True)
 
     limit: Annotated[int, Field(ge=1, le=MAX_TRIGGERS), BeforeValidator(whole_number)] = Field(
         default=50, description="Maximum number of triggers to return; a page may have fewer."

@@ -190,10 +190,7 @@ def _granter(session: Session, caller: Principal) -> Granter:
     """
     lock_owner(session, caller.owner_id)
     if caller.is_session:
-        found = repository.get_session(session, caller.owner_id, caller.credential_id)
-        if found is None:
-            raise ApiError(ErrorCode.INVALID_CREDENTIALS)
-        return Granter(ROLE_SCOPES[found.person.role])
+        return Granter(ROLE_SCOPES[repository.get_session(session, caller).person.role])
     key = repository.lock_key(session, caller.owner_id, caller.credential_id)
     if key is None or not key.enabled:
         raise ApiError(ErrorCode.INVALID_CREDENTIALS)

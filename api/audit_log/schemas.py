@@ -4,14 +4,15 @@ from collections.abc import Mapping
 from typing import Annotated, Any, Final
 from uuid import UUID
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic import AfterValidator, BeforeValidator, Field
 from pydantic.alias_generators import to_camel
 
 from api.actors import ActorKind
 from api.audit.repository import AuditFilter
 from api.audit.tables import AuditEntry
+from api.paging.lists import NextKey
 from api.recognitions.schemas import DEFAULT_LIMIT, Limit
-from api.schemas import CleanText, ResponseModel, Timestamp, is_absent
+from api.schemas import CleanText, QueryModel, ResponseModel, Timestamp, is_absent
 from api.validation.fields import QueryInstant, field_check, from_unix_ms_if_any, uuid_text
 from common.plates.normalise import typed_plate
 
@@ -34,10 +35,8 @@ _FIELDS: Final[Mapping[str, str]] = {
 """JSON field names by column, for fields whose name is not the column name in camel case."""
 
 
-class AuditQuery(BaseModel):
+class AuditQuery(QueryModel):
     """The query parameters of the audit log."""
-
-    model_config = ConfigDict(frozen=True)
 
     from_ms: QueryInstant | None = Field(default=None, alias="from", description="Inclusive start.")
     to_ms: QueryInstant | None = Field(default=None, alias="to", description="Exclusive end.")
@@ -150,10 +149,7 @@ class AuditEntryList(ResponseModel):
     """A page of the audit log, newest entry first."""
 
     entries: list[AuditEntryBody] = Field(description="Up to `limit` entries.")
-    next_key: str | None = Field(
-        description="`lastKey` of the next page; null on the last page.",
-        examples=["eyJ0IjoxNzY0MH0"],
-    )
+    next_key: NextKey
 
 
 def entry_body(entry: AuditEntry) -> AuditEntryBody:

@@ -5,7 +5,7 @@ from typing import Annotated
 from uuid import UUID
 
 import msgspec
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema
+from pydantic import AfterValidator, BeforeValidator, Field, WithJsonSchema
 
 from api.cameras.funnel import FunnelHour
 from api.cameras.probe import ProbedStream
@@ -16,6 +16,7 @@ from api.schemas import (
     FreeText,
     JsonBoolean,
     NameText,
+    QueryModel,
     RequestModel,
     ResponseModel,
     ShortNumber,
@@ -181,19 +182,22 @@ class CameraTest(RequestModel):
     )
 
 
-class CameraTestBody(ResponseModel):
-    """Result of a stream URL test."""
-
-    reachable: bool = Field(description="Whether an image was received.")
+class _Outcome(ResponseModel):
     code: str | None = Field(
-        description="Error code if no image was received, for example `unreachable`, "
-        "`credentials`, `no_stream`, `not_video` or `silent`; otherwise null.",
+        description="Error code, for example `unreachable`, `credentials`, `no_stream`, "
+        "`not_onvif`, `not_video` or `silent`; null on success.",
         examples=["credentials"],
     )
     error: str | None = Field(
         description="Human-readable error, as in a camera's `lastError`; null on success.",
         examples=["The camera rejected the user name or password."],
     )
+
+
+class CameraTestBody(_Outcome):
+    """Result of a stream URL test."""
+
+    reachable: bool = Field(description="Whether an image was received.")
     frame_width: int | None = Field(description="Frame width in pixels.", ge=0, examples=[1920])
     frame_height: int | None = Field(description="Frame height in pixels.", ge=0, examples=[1080])
     milliseconds: int | None = Field(
@@ -238,18 +242,6 @@ class CameraLogin(RequestModel):
     password: Password = ""
 
 
-class _DeviceAnswer(ResponseModel):
-    code: str | None = Field(
-        description="Error code, for example `unreachable`, `credentials` or `not_onvif`; null "
-        "on success.",
-        examples=["credentials"],
-    )
-    error: str | None = Field(
-        description="Human-readable error; null on success.",
-        examples=["The camera rejected the user name or password."],
-    )
-
-
 class FoundCamera(ResponseModel):
     """A camera that answered. What it says about itself is not verified."""
 
@@ -262,7 +254,7 @@ class FoundCamera(ResponseModel):
     model: str = Field(description="Model; empty if unknown.", examples=["P1455-LE"])
 
 
-class FoundCameras(_DeviceAnswer):
+class FoundCameras(_Outcome):
     """The cameras that answered within three seconds, at most 256."""
 
     devices: list[FoundCamera] = Field(description="The cameras.")
@@ -281,7 +273,7 @@ class FoundStream(ResponseModel):
     frame_height: int | None = Field(description="Frame height in pixels.", ge=0, examples=[1080])
 
 
-class FoundStreams(_DeviceAnswer):
+class FoundStreams(_Outcome):
     """The video streams of a camera, in the camera's order, at most 64."""
 
     streams: list[FoundStream] = Field(description="The streams.")
@@ -362,10 +354,8 @@ class CameraDeleted(ResponseModel):
     )
 
 
-class FunnelQuery(BaseModel):
+class FunnelQuery(QueryModel):
     """The query parameters of a camera's hourly counts."""
-
-    model_config = ConfigDict(frozen=True)
 
     from_ms: QueryInstant | None = Field(
         default=None, alias="from", description="Start, rounded down to the hour."

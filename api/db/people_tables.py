@@ -6,12 +6,12 @@ from uuid import UUID, uuid4
 from sqlalchemy import CheckConstraint, ForeignKey, Index, LargeBinary, func, text
 from sqlalchemy.orm import Mapped, mapped_column
 
-from api.db.tables import Base
+from api.db.tables import Base, OwnedRow
 
 _KNOWN_ROLE = "role IN ('viewer', 'operator', 'administrator')"
 
 
-class Person(Base):
+class Person(OwnedRow):
     """A person who can log in to an account.
 
     ``email`` is lower case, and unique within the account. The address is a claim until it is
@@ -35,8 +35,6 @@ class Person(Base):
         Index("ix_people_email", "email"),
     )
 
-    id: Mapped[UUID] = mapped_column(primary_key=True, default=uuid4)
-    owner_id: Mapped[UUID] = mapped_column(ForeignKey("owners.id", ondelete="CASCADE"))
     email: Mapped[str]
     email_proven: Mapped[bool] = mapped_column(server_default=text("false"))
     name: Mapped[str] = mapped_column(server_default="")
@@ -69,7 +67,7 @@ class LoginSession(Base):
     created_at: Mapped[datetime] = mapped_column(server_default=func.now())
 
 
-class Invitation(Base):
+class Invitation(OwnedRow):
     """An invitation to join an account. Only the SHA-256 of each token is stored.
 
     ``token_hash`` belongs to the token shown to the administrator. ``emailed_token_hash`` belongs
@@ -82,8 +80,6 @@ class Invitation(Base):
         Index("uq_invitations_owner_id_email", "owner_id", "email", unique=True),
     )
 
-    id: Mapped[UUID] = mapped_column(primary_key=True, default=uuid4)
-    owner_id: Mapped[UUID] = mapped_column(ForeignKey("owners.id", ondelete="CASCADE"))
     email: Mapped[str]
     role: Mapped[str]
     token_hash: Mapped[bytes] = mapped_column(LargeBinary, unique=True)

@@ -4,7 +4,7 @@ The migrations in ``api/db/migrations`` create the tables. A test checks that th
 """
 
 from datetime import datetime
-from typing import Any
+from typing import Annotated, Any
 from uuid import UUID, uuid4
 
 from sqlalchemy import (
@@ -39,6 +39,32 @@ class Base(DeclarativeBase):
 
     metadata = MetaData(naming_convention=_NAMES)
     type_annotation_map = {datetime: DateTime(timezone=True), str: Text(), int: BigInteger()}
+
+
+class OwnedRow(Base):
+    """A resource of an account."""
+
+    __abstract__ = True
+
+    id: Mapped[UUID] = mapped_column(primary_key=True, default=uuid4)
+    owner_id: Mapped[UUID] = mapped_column(ForeignKey("owners.id", ondelete="CASCADE"))
+
+
+class _Published(OwnedRow):
+    """A resource that is published on a topic. ``revision`` grows with each change."""
+
+    __abstract__ = True
+
+    name: Mapped[str]
+    enabled: Mapped[bool] = mapped_column(server_default=text("true"))
+    revision: Mapped[int] = mapped_column(server_default=text("1"))
+    created_at: Mapped[datetime] = mapped_column(server_default=func.now())
+    updated_at: Mapped[datetime] = mapped_column(server_default=func.now())
+
+
+_OwnerKey = Annotated[
+    UUID, mapped_column(ForeignKey("owners.id", ondelete="CASCADE"), primary_key=True)
+]
 
 
 class Owner(Base):
@@ -80,7 +106,7 @@ class ApiKey(Base):
     created_at: Mapped[datetime] = mapped_column(server_default=func.now())
 
 
-class Camera(Base):
+class Camera(_Published):
     """A camera, which is hidden until an ingest worker has accepted it (``confirmed``)."""
 
     __tablename__ = "cameras"
@@ -94,16 +120,11 @@ class Camera(Base):
         ),
     )
 
-    id: Mapped[UUID] = mapped_column(primary_key=True, default=uuid4)
-    owner_id: Mapped[UUID] = mapped_column(ForeignKey("owners.id", ondelete="CASCADE"))
     identifier: Mapped[str]
     identifier_derived: Mapped[bool]
-    name: Mapped[str]
     location: Mapped[str] = mapped_column(server_default="")
     stream_url_encrypted: Mapped[str]
     stream_url_shown: Mapped[str]
-    enabled: Mapped[bool] = mapped_column(server_default=text("true"))
-    revision: Mapped[int] = mapped_column(server_default=text("1"))
     sample_fps: Mapped[float | None]
     min_plate_width_px: Mapped[int] = mapped_column(server_default=text("0"))
     zones: Mapped[list[Any]] = mapped_column(JSONB, server_default=text("'[]'::jsonb"))
@@ -111,8 +132,6 @@ class Camera(Base):
     confirmed: Mapped[bool] = mapped_column(server_default=text("false"))
     subscription_credits: Mapped[int] = mapped_column(server_default=text("0"))
     paid_until: Mapped[datetime | None]
-    created_at: Mapped[datetime] = mapped_column(server_default=func.now())
-    updated_at: Mapped[datetime] = mapped_column(server_default=func.now())
 
 
 class CreditAccount(Base):
@@ -124,9 +143,7 @@ class CreditAccount(Base):
         CheckConstraint("balance >= reserved", name="balance_covers_reserved"),
     )
 
-    owner_id: Mapped[UUID] = mapped_column(
-        ForeignKey("owners.id", ondelete="CASCADE"), primary_key=True
-    )
+    owner_id: Mapped[_OwnerKey]
     balance: Mapped[int] = mapped_column(server_default=text("0"))
     reserved: Mapped[int] = mapped_column(server_default=text("0"))
 
@@ -162,9 +179,7 @@ class IdempotencyKey(Base):
 
     __tablename__ = "idempotency_keys"
 
-    owner_id: Mapped[UUID] = mapped_column(
-        ForeignKey("owners.id", ondelete="CASCADE"), primary_key=True
-    )
+    owner_id: Mapped[_OwnerKey]
     key: Mapped[str] = mapped_column(primary_key=True)
     fingerprint: Mapped[bytes] = mapped_column(LargeBinary)
     attempt: Mapped[UUID]
@@ -172,7 +187,7 @@ class IdempotencyKey(Base):
     expires_at: Mapped[datetime] = mapped_column(index=True)
 
 
-class Webhook(Base):
+class Webhook(_Published):
     """A webhook of an account. Columns that can contain secrets are encrypted."""
 
     __tablename__ = "webhooks"
@@ -181,26 +196,19 @@ class Webhook(Base):
         Index("ix_webhooks_owner_id_created_at", "owner_id", "created_at"),
     )
 
-    id: Mapped[UUID] = mapped_column(primary_key=True, default=uuid4)
-    owner_id: Mapped[UUID] = mapped_column(ForeignKey("owners.id", ondelete="CASCADE"))
-    name: Mapped[str]
     url_encrypted: Mapped[str]
     secret_encrypted: Mapped[str]
     headers_encrypted: Mapped[str]
     events: Mapped[list[str]] = mapped_column(ARRAY(Text))
-    enabled: Mapped[bool] = mapped_column(server_default=text("true"))
-    revision: Mapped[int] = mapped_column(server_default=text("1"))
     failure_count: Mapped[int] = mapped_column(server_default=text("0"))
     last_delivery_at: Mapped[datetime | None]
     last_delivery_status: Mapped[int | None]
     disabled_reason: Mapped[str | None]
     previous_secret_encrypted: Mapped[str | None]
     previous_secret_until: Mapped[datetime | None]
-    created_at: Mapped[datetime] = mapped_column(server_default=func.now())
-    updated_at: Mapped[datetime] = mapped_column(server_default=func.now())
 
 
-class Alert(Base):
+class Alert(_Published):
     """An alert of an account. If ``timezone`` is null, the account's time zone applies.
 
     ``rule_cost`` is the cost of the plate list (:func:`common.alerting.rule.rule_cost`).
@@ -212,11 +220,7 @@ class Alert(Base):
         Index("ix_alerts_owner_id_created_at", "owner_id", "created_at"),
     )
 
-    id: Mapped[UUID] = mapped_column(primary_key=True, default=uuid4)
-    owner_id: Mapped[UUID] = mapped_column(ForeignKey("owners.id", ondelete="CASCADE"))
-    name: Mapped[str]
     description: Mapped[str] = mapped_column(server_default="")
-    enabled: Mapped[bool] = mapped_column(server_default=text("true"))
     plate_match_mode: Mapped[str]
     plates: Mapped[list[str]] = mapped_column(ARRAY(Text))
     plate_names: Mapped[dict[str, str]] = mapped_column(JSONB, server_default=text("'{}'"))
@@ -232,11 +236,8 @@ class Alert(Base):
     early: Mapped[bool] = mapped_column(server_default=text("false"))
     rule_cost: Mapped[int] = mapped_column(server_default=text("0"))
     notifications_encrypted: Mapped[str]
-    revision: Mapped[int] = mapped_column(server_default=text("1"))
     trigger_count: Mapped[int] = mapped_column(server_default=text("0"))
     last_triggered_at: Mapped[datetime | None]
-    created_at: Mapped[datetime] = mapped_column(server_default=func.now())
-    updated_at: Mapped[datetime] = mapped_column(server_default=func.now())
 
 
 class CorrectionEntry(Base):
@@ -248,9 +249,7 @@ class CorrectionEntry(Base):
     __tablename__ = "corrections"
     __table_args__ = (Index("ix_corrections_place", "owner_id", "captured_ms", "recognition_id"),)
 
-    owner_id: Mapped[UUID] = mapped_column(
-        ForeignKey("owners.id", ondelete="CASCADE"), primary_key=True
-    )
+    owner_id: Mapped[_OwnerKey]
     recognition_id: Mapped[UUID] = mapped_column(primary_key=True)
     camera_id: Mapped[UUID]
     captured_ms: Mapped[int]
@@ -263,7 +262,7 @@ class CorrectionEntry(Base):
     corrected_at: Mapped[datetime] = mapped_column(server_default=func.now())
 
 
-class ErasureJob(Base):
+class ErasureJob(OwnedRow):
     """The erasure of a plate. After the erasure, only ``plate_masked`` remains of the plate.
 
     A process that runs the job has a lease until ``leased_until``. ``before_ms`` is Unix ms, UTC.
@@ -282,8 +281,6 @@ class ErasureJob(Base):
         Index("ix_erasure_jobs_owner_id", "owner_id"),
     )
 
-    id: Mapped[UUID] = mapped_column(primary_key=True, default=uuid4)
-    owner_id: Mapped[UUID] = mapped_column(ForeignKey("owners.id", ondelete="CASCADE"))
     plate: Mapped[str | None]
     plate_masked: Mapped[str]
     before_ms: Mapped[int]

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from typing import Annotated
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic import BeforeValidator, Field
 
 from analytics_sql.deliveries import (
     AddressedDelivery,
@@ -13,28 +13,24 @@ from analytics_sql.deliveries import (
     DeliverySummary,
 )
 from analytics_sql.rows import LAST_STORABLE_MS
-from api.schemas import RequestModel, ResponseModel, Timestamp, json_number
+from api.recognitions.schemas import DEFAULT_LIMIT, Limit
+from api.schemas import QueryModel, RequestModel, ResponseModel, Timestamp, json_number
 from api.validation.fields import (
     BodyInstant,
     QueryInstant,
     from_unix_ms,
     from_unix_ms_if_any,
-    whole_number,
 )
 from common.records.deliveries import AttemptOutcome, Delivery, DeliveryCause
 from common.records.webhooks import EventName
 
-DEFAULT_LIMIT = 50
-MAX_LIMIT = 200
 _SPAN_MS = 7 * 24 * 3_600_000
 
 
-class RowLimit(BaseModel):
+class RowLimit(QueryModel):
     """The maximum length of a list of deliveries."""
 
-    model_config = ConfigDict(frozen=True)
-
-    limit: Annotated[int, Field(ge=1, le=MAX_LIMIT), BeforeValidator(whole_number)] = Field(
+    limit: Limit = Field(
         default=DEFAULT_LIMIT, description="Maximum number of deliveries to return."
     )
 
@@ -97,15 +93,18 @@ class Replay(RequestModel):
     to: BodyInstant = Field(description="End of the range, exclusive (UTC).")
 
 
-class DeliveryBody(ResponseModel):
-    """A delivery and the result of its last attempt."""
-
+class _OfEvent(ResponseModel):
     id: str = Field(json_schema_extra={"format": "uuid"}, description="ID of the delivery.")
     event_id: str = Field(
         json_schema_extra={"format": "uuid"},
         description="ID of the event; identical for every attempt and every receiver.",
     )
     event: EventName = Field(description="Event name.")
+
+
+class DeliveryBody(_OfEvent):
+    """A delivery and the result of its last attempt."""
+
     channel: DeliveryChannel = Field(description="Channel of the delivery.")
     cause: DeliveryCause = Field(description="Why the last attempt was made.")
     outcome: AttemptOutcome = Field(description="Outcome of the last attempt.")
@@ -150,15 +149,9 @@ class RecognitionDeliveryList(ResponseModel):
     deliveries: list[RecognitionDeliveryBody] = Field(description="The deliveries.")
 
 
-class QueuedBody(ResponseModel):
+class QueuedBody(_OfEvent):
     """A queued delivery."""
 
-    id: str = Field(json_schema_extra={"format": "uuid"}, description="ID of the delivery.")
-    event_id: str = Field(
-        json_schema_extra={"format": "uuid"},
-        description="ID of the event; identical for every attempt and every receiver.",
-    )
-    event: EventName = Field(description="Event name.")
     cause: DeliveryCause = Field(description="Reason for the delivery.")
 
 

@@ -3,10 +3,10 @@
 from enum import StrEnum
 from typing import Any, Final
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from api.imports.tables import FileEncoding
-from api.schemas import ResponseModel, is_absent
+from api.schemas import QueryModel, ResponseModel, is_absent
 
 MAX_SKIPPED_LISTED: Final = 1_000
 
@@ -22,10 +22,8 @@ class SkipCode(StrEnum):
     LIMIT_REACHED = "limit_reached"
 
 
-class ImportQuery(BaseModel):
+class ImportQuery(QueryModel):
     """The query parameter of imports."""
-
-    model_config = ConfigDict(frozen=True)
 
     encoding: FileEncoding | None = Field(
         default=None,

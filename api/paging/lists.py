@@ -7,12 +7,13 @@ from typing import Annotated, Any, Final, Protocol, TypeVar
 from uuid import UUID
 
 from fastapi import Depends
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic import BeforeValidator, Field
 
 from analytics_sql.recognitions import RecognitionCursor
 from api.deps import service
 from api.errors import ApiError, ErrorCode, FieldFault
 from api.paging.cursor import CursorSealer
+from api.schemas import QueryModel
 from api.validation.fields import to_unix_ms, whole_number
 
 _MAX_LIMIT: Final = 200
@@ -22,10 +23,8 @@ _NOT_PAGED: Final = ""
 CursorsDep = Annotated[CursorSealer, Depends(service(CursorSealer))]
 
 
-class ListQuery(BaseModel):
+class ListQuery(QueryModel):
     """Query parameters of a list that is returned completely unless a page is requested."""
-
-    model_config = ConfigDict(frozen=True)
 
     limit: Annotated[int, Field(ge=1, le=_MAX_LIMIT), BeforeValidator(whole_number)] | None = Field(
         default=None, description="Maximum number of items to return. Defaults to all."
@@ -54,6 +53,14 @@ class ListFilter:
 
 
 _T = TypeVar("_T")
+
+NextKey = Annotated[
+    str | None,
+    Field(
+        description="`lastKey` of the next page; null on the last page.",
+        examples=["eyJ0IjoxNzY0MH0"],
+    ),
+]
 
 
 def next_key_field() -> Any:

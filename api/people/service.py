@@ -23,10 +23,7 @@ def lock_as_administrator(session: Session, caller: Principal) -> None:
         ApiError: 401, the session ended during the request; 403, the role changed.
     """
     lock_owner(session, caller.owner_id)
-    begun = get_session(session, caller.owner_id, caller.credential_id)
-    if begun is None:
-        raise ApiError(ErrorCode.INVALID_CREDENTIALS)
-    if begun.person.role is not Role.ADMINISTRATOR:
+    if get_session(session, caller).person.role is not Role.ADMINISTRATOR:
         raise ApiError(ErrorCode.MISSING_SCOPE, "This call requires the administrator role.")
 
 

@@ -3,18 +3,19 @@
 from typing import Annotated
 
 from fastapi import APIRouter, Depends, Query, Response
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+from pydantic import AfterValidator, Field
 
 from api.actors import Action
 from api.deps import Caller, ResourceId, service
 from api.errors import ErrorCode
 from api.middleware.guard import GuardedRoute
 from api.openapi import BODY_ERRORS, error_responses
+from api.paging.lists import NextKey
 from api.recognitions.corrections import CorrectionFilter, Corrections
 from api.recognitions.repository import Correction
 from api.recognitions.schemas import DEFAULT_LIMIT, CorrectionBody, Limit, correction_body
 from api.recognitions.service import Recognitions
-from api.schemas import NameText, RequestModel, ResponseModel, Timestamp, is_absent
+from api.schemas import NameText, QueryModel, RequestModel, ResponseModel, Timestamp, is_absent
 from api.security.permissions import BodyKind, Scope, requires
 from api.validation.fields import field_check, from_unix_ms
 from common.plates.normalise import typed_plate, whole_plate
@@ -55,10 +56,8 @@ class CorrectionAnswer(ResponseModel):
     correction: CorrectionBody = Field(description="The stored correction.")
 
 
-class CorrectionQuery(BaseModel):
+class CorrectionQuery(QueryModel):
     """Query parameters for listing corrections."""
-
-    model_config = ConfigDict(frozen=True)
 
     plate: (
         Annotated[
@@ -100,10 +99,7 @@ class CorrectionList(ResponseModel):
     """A page of corrections, newest recognition first."""
 
     corrections: list[CorrectedBody] = Field(description="Up to `limit` corrections.")
-    next_key: str | None = Field(
-        description="`lastKey` of the next page; null on the last page.",
-        examples=["eyJ0IjoxNzY0MH0"],
-    )
+    next_key: NextKey
 
 
 def corrected_body(

@@ -5,19 +5,13 @@ from typing import Annotated
 from uuid import UUID
 
 import msgspec
-from pydantic import (
-    BaseModel,
-    BeforeValidator,
-    ConfigDict,
-    Field,
-    ValidationInfo,
-    field_validator,
-)
+from pydantic import BeforeValidator, Field, ValidationInfo, field_validator
 
 from analytics_sql.recognitions import RecognitionFilter, RecognitionRow
+from api.paging.lists import NextKey
 from api.recognitions.repository import Correction
 from api.recognitions.service import Page
-from api.schemas import ResponseModel, Timestamp, is_absent
+from api.schemas import QueryModel, ResponseModel, Timestamp, is_absent
 from api.validation.fields import QueryInstant, number, uuid_text, whole_number
 from common.errors import InvalidInputError
 from common.plates.edit_distance import ANY_CHARACTER, ANY_TEXT
@@ -48,10 +42,8 @@ Limit = Annotated[int, Field(ge=1, le=MAX_LIMIT), BeforeValidator(whole_number)]
 """Maximum number of rows on a page."""
 
 
-class PlateQuery(BaseModel):
+class PlateQuery(QueryModel):
     """Filters of recognitions. Errors of all invalid parameters are reported together."""
-
-    model_config = ConfigDict(frozen=True)
 
     # This field must precede plate, because plate's validator reads match.
     match: MatchMode = Field(default=MatchMode.SUBSTRING, description=_MATCH)
@@ -292,10 +284,7 @@ class RecognitionList(ResponseModel):
     """A page of recognitions, newest first. `nextKey` is null on the last page."""
 
     recognitions: list[RecognitionBody] = Field(description="Up to `limit` items, newest first.")
-    next_key: str | None = Field(
-        description="`lastKey` of the next page; null on the last page.",
-        examples=["eyJ0IjoxNzY0MH0"],
-    )
+    next_key: NextKey
 
 
 class RecognitionAnswer(ResponseModel):

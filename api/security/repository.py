@@ -11,7 +11,8 @@ from sqlalchemy.orm import Session
 
 from api.db.people_tables import LoginSession, Person
 from api.db.tables import ApiKey, Owner
-from api.security.permissions import PersonIdentity, Role, Scope
+from api.errors import ApiError, ErrorCode
+from api.security.permissions import PersonIdentity, Principal, Role, Scope
 
 LAST_USED_GRAIN = timedelta(minutes=1)
 """Minimum time between updates of ``last_used_at``."""
@@ -157,14 +158,17 @@ def find_session(session: Session, token_hash: bytes) -> SessionRecord | None:
     return None if found is None else _session(*found)
 
 
-def get_session(session: Session, owner_id: UUID, session_id: UUID) -> SessionRecord | None:
-    """Return a session of the account, or None if it is unknown or the person is disabled."""
-    found = session.execute(
-        _SESSIONS.where(
-            LoginSession.id == session_id, LoginSession.owner_id == owner_id, Person.enabled
-        )
-    ).one_or_none()
-    return None if found is None else _session(*found)
+def get_session(session: Session, caller: Principal) -> SessionRecord:
+    """Return the caller's session.
+
+    Raises:
+        ApiError: 401, the session has ended or the person is disabled.
+    """
+    is_callers = LoginSession.id == caller.credential_id, LoginSession.owner_id == caller.owner_id
+    found = session.execute(_SESSIONS.where(*is_callers, Person.enabled)).one_or_none()
+    if found is None:
+        raise ApiError(ErrorCode.INVALID_CREDENTIALS)
+    return _session(*found)
 
 
 def list_sessions(session: Session, person_id: UUID) -> list[SessionRecord]:

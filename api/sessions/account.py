@@ -112,9 +112,7 @@ def _change(
 ) -> list[UUID]:
     """Change the account if the session has not ended. Return the IDs of ended sessions."""
     lock_owner(session, caller.owner_id)
-    begun = get_session(session, caller.owner_id, caller.credential_id)
-    if begun is None:
-        raise ApiError(ErrorCode.INVALID_CREDENTIALS)
+    begun = get_session(session, caller)
     if timezone is not None:
         change_timezone(session, caller.owner_id, timezone)
     if password_hash is None:

@@ -311,9 +311,7 @@ class Sessions:
     def _read(self, session: Session, caller: Principal) -> Credential:
         owner = get_owner(session, caller.owner_id)
         if caller.is_session:
-            begun = repository.get_session(session, caller.owner_id, caller.credential_id)
-            if begun is None:
-                raise ApiError(ErrorCode.INVALID_CREDENTIALS)
+            begun = repository.get_session(session, caller)
             scopes = ROLE_SCOPES[begun.person.role]
             return self._credential(owner, begun, scopes, caller.limits, begun.person)
         key = repository.get_key(session, caller.owner_id, caller.credential_id)

@@ -131,9 +131,7 @@ class WebhookRepository:
         if "secret" in fields and self._box.decrypt(before) != fields["secret"]:
             # A secret that is set, not rotated, replaces the previous secret immediately.
             webhook.previous_secret_encrypted = webhook.previous_secret_until = None
-        webhook.revision += 1
-        webhook.updated_at = datetime.now(UTC)
-        return self._written(session, webhook)
+        return self._changed(session, webhook)
 
     def rotate(
         self, session: Session, webhook_id: UUID, secret: str, until: datetime | None
@@ -143,9 +141,7 @@ class WebhookRepository:
         webhook.previous_secret_encrypted = None if until is None else webhook.secret_encrypted
         webhook.previous_secret_until = until
         webhook.secret_encrypted = self._box.encrypt(secret)
-        webhook.revision += 1
-        webhook.updated_at = datetime.now(UTC)
-        return self._written(session, webhook)
+        return self._changed(session, webhook)
 
     def disable(
         self, session: Session, webhook_id: UUID, revision: int, reason: str
@@ -160,9 +156,7 @@ class WebhookRepository:
             return None
         webhook.enabled = False
         webhook.disabled_reason = reason
-        webhook.revision += 1
-        webhook.updated_at = datetime.now(UTC)
-        return self._written(session, webhook)
+        return self._changed(session, webhook)
 
     def delete(self, session: Session, owner_id: UUID, webhook_id: UUID) -> bool:
         """Delete a webhook and publish the deletion. Return False if there is no such webhook."""
@@ -175,6 +169,11 @@ class WebhookRepository:
             return False
         enqueue(session, CONFIG_WEBHOOKS, str(webhook_id), None)
         return True
+
+    def _changed(self, session: Session, webhook: Webhook) -> WebhookRow:
+        webhook.revision += 1
+        webhook.updated_at = datetime.now(UTC)
+        return self._written(session, webhook)
 
     def _written(self, session: Session, webhook: Webhook) -> WebhookRow:
         """Flush the row and add the record to the outbox."""
