@@ -118,3 +118,9 @@ def fresh_bucket(s3_server: S3Settings) -> S3Settings:
     settings = s3_server.model_copy(update={"s3_bucket": f"test-{uuid.uuid4().hex[:12]}"})
     s3_client(settings).make_bucket(settings.s3_bucket)
     return settings
+
+
+def left(settings: S3Settings) -> set[str | None]:
+    """Return the keys of the objects in the bucket."""
+    found = s3_client(settings).list_objects(settings.s3_bucket, recursive=True)
+    return {one.object_name for one in found}

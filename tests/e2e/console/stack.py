@@ -2,8 +2,6 @@
 
 import asyncio
 import io
-import queue
-import threading
 import uuid
 from collections.abc import Callable, Coroutine, Iterator, Mapping
 from contextlib import AsyncExitStack, contextmanager, suppress
@@ -45,6 +43,7 @@ from tests.e2e.console.footage import SEEN, Seen, pictures, scaled_box
 from tests.integration.api.application import Application, Options, running_application
 from tests.integration.api.camera_worker import unconfirmed_cameras
 from tests.integration.api.serving import served
+from tests.integration.api.threaded import run_in_thread
 from tests.services.clickhouse import ClickHouseAddress
 from tests.services.s3 import s3_client
 
@@ -60,7 +59,6 @@ STAGES = (
 """Invented progress, because no stage runs here."""
 DISKS = (DiskUsage("kafka", 0.42, 61 << 30), DiskUsage("pictures", 0.87, 9 << 30))
 TIMEZONE = "Europe/Lisbon"
-_START_SECONDS = 60
 _FRESH_MS = 3_600_000
 """Long enough for all tests, because no worker here repeats the status of a camera."""
 _T = TypeVar("_T")
@@ -237,10 +235,8 @@ def console_stack(
     migrate_clickhouse(schema, retention_days=36_500)
     schema.close()
     (port,) = free_ports(1)
-    started: queue.Queue[ConsoleStack | BaseException] = queue.Queue()
-    stop = asyncio.Event()
 
-    async def run() -> None:
+    async def run(started: Callable[[ConsoleStack], None], stop: asyncio.Event) -> None:
         async with AsyncExitStack() as held:
             opened = Database(database, pool_size=8)
             held.callback(opened.close)
@@ -269,33 +265,15 @@ def console_stack(
             address = await held.enter_async_context(served(application, port=port))
             stack = ConsoleStack(address, application, rows, s3, loop)
             taking = asyncio.create_task(_take_cameras(stack))
-            started.put(stack)
+            started(stack)
             await stop.wait()
+            application.services.live.end_all()
             taking.cancel()
             with suppress(asyncio.CancelledError):
                 await taking
 
-    def work() -> None:
-        try:
-            asyncio.run(run())
-        except BaseException as error:
-            started.put(error)
-            raise
-
-    thread = threading.Thread(target=work, name="api")
-    thread.start()
-    found: ConsoleStack | BaseException | None = None
-    try:
-        found = started.get(timeout=_START_SECONDS)
-        if isinstance(found, BaseException):
-            raise found
-        yield found
-    finally:
-        if isinstance(found, ConsoleStack):
-            found.loop.call_soon_threadsafe(found.application.services.live.end_all)
-            found.loop.call_soon_threadsafe(stop.set)
-        thread.join(timeout=_START_SECONDS)
-        assert not thread.is_alive()
+    with run_in_thread(run) as stack:
+        yield stack
 
 
 async def _take_cameras(stack: ConsoleStack) -> None:

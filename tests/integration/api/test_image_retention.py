@@ -14,7 +14,7 @@ from common.records.ids import image_call_id
 from common.records.object_keys import crop_key, photo_key, snapshot_key
 from common.settings import S3Settings
 from tests.integration.api.locked_images import lock_images
-from tests.services.s3 import s3_client
+from tests.services.s3 import left, s3_client
 
 pytestmark = pytest.mark.integration
 
@@ -35,11 +35,6 @@ def put_images(settings: S3Settings, owner: UUID, moment: datetime, count: int =
     for key in keys:
         s3_client(settings).put_object(settings.s3_bucket, key, io.BytesIO(b"jpeg"), 4)
     return keys
-
-
-def left(settings: S3Settings) -> set[str | None]:
-    found = s3_client(settings).list_objects(settings.s3_bucket, recursive=True)
-    return {one.object_name for one in found}
 
 
 def retention(store: ImageStore, days: int | None, now: datetime = NOW) -> ImageRetention:

@@ -37,7 +37,7 @@ from tests.integration.api.people import (
     new_address,
     prove,
 )
-from tests.integration.api.waiting import until
+from tests.integration.api.waiting import until_somebody_waits
 from tests.services.oidc import CLIENT, OidcProvider
 
 pytestmark = pytest.mark.integration
@@ -117,7 +117,7 @@ async def test_a_person_disabled_meanwhile_cannot_log_in(
     with Session(application.database.engine) as other:
         lock_owner(other, owner.owner_id)
         coming = asyncio.create_task(log_in(browser, oidc_provider, subject))
-        await until(lambda: _somebody_waits(application), seconds=10)
+        await until_somebody_waits(application.database)
         other.execute(text("UPDATE people SET enabled = false WHERE email = :email"), person)
         other.commit()
 
@@ -143,11 +143,6 @@ async def test_a_denial_is_logged_and_counted_even_if_it_cannot_be_stored(
     stranger = subject_of(oidc_provider, new_address())
     assert said(await log_in(browser, oidc_provider, stranger)) == (403, "unknown_person")
     assert len(counted) == 1
-
-
-async def _somebody_waits(application: Application) -> bool:
-    waiting = "SELECT count(*) FROM pg_locks WHERE NOT granted"
-    return bool(await application.database.run(lambda session: session.scalar(text(waiting))))
 
 
 async def test_the_first_time_ends_what_was_begun_with_a_password(

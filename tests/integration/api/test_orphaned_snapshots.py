@@ -16,7 +16,7 @@ from common.records.ids import recognition_id
 from common.records.object_keys import photo_key, snapshot_key
 from common.settings import DatabaseSettings, S3Settings
 from tests.integration.api.cameras import add_camera, insert_owner, remove_camera
-from tests.services.s3 import s3_client
+from tests.services.s3 import left, s3_client
 
 pytestmark = pytest.mark.integration
 
@@ -33,11 +33,6 @@ async def database(api_database: DatabaseSettings) -> AsyncIterator[Database]:
 def put(settings: S3Settings, *keys: str) -> None:
     for key in keys:
         s3_client(settings).put_object(settings.s3_bucket, key, io.BytesIO(b"jpeg"), 4)
-
-
-def left(settings: S3Settings) -> set[str | None]:
-    found = s3_client(settings).list_objects(settings.s3_bucket, recursive=True)
-    return {one.object_name for one in found}
 
 
 def camera(settings: S3Settings, engine: Engine, owner_id: UUID) -> tuple[UUID, str]:

@@ -27,7 +27,7 @@ from tests.integration.api.application import (
     Options,
     running_application,
 )
-from tests.integration.api.waiting import until
+from tests.integration.api.waiting import until_somebody_waits
 
 pytestmark = pytest.mark.integration
 
@@ -253,7 +253,7 @@ async def test_a_login_that_was_under_way_does_not_survive_a_change(
             # The login has compared the password and is waiting for the account's lock.
             lock_owner(other, owner.owner_id)
             coming = asyncio.create_task(browser.post(PATH, json=body))
-            await until(lambda: _somebody_waits(application), seconds=10)
+            await until_somebody_waits(application.database)
             other.execute(text(change))
             other.commit()
         answer = await coming
@@ -261,11 +261,6 @@ async def test_a_login_that_was_under_way_does_not_survive_a_change(
     assert (answer.status_code, answer.json()["code"]) == (401, "invalid_credentials")
     count = text("SELECT count(*) FROM sessions")
     assert await application.database.run(lambda session: session.scalar(count)) == 0
-
-
-async def _somebody_waits(application: Application) -> bool:
-    waiting = "SELECT count(*) FROM pg_locks WHERE NOT granted"
-    return bool(await application.database.run(lambda session: session.scalar(text(waiting))))
 
 
 async def test_a_session_reads_everything(application: Application, owner: Caller) -> None:

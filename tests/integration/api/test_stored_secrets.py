@@ -19,7 +19,7 @@ from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from analytics_sql.deliveries import AddressedDelivery, DeliveryChannel, DeliverySummary
-from analytics_sql.recognitions import RecognitionRow, recognition_row
+from analytics_sql.recognitions import recognition_row
 from api.accounts.service import create_key
 from api.app import create_app
 from api.db.database import Database
@@ -40,12 +40,12 @@ from tests.integration.api.application import (
 from tests.integration.api.camera_worker import taking_cameras
 from tests.integration.api.people import invite, logged_in, new_address, new_person
 from tests.integration.api.serving import served
+from tests.integration.api.test_audit import PASS, OnePass
 from tests.records import recognition
 
 pytestmark = pytest.mark.integration
 
 ACCESS: Mapping[tuple[str, str], Access] = create_app().state.permissions.access
-PASS = recognition(1)
 HOOK = "https://receiver.example.com/webhook-path-s3cret?key=webhook-query-s3cret"
 NOTIFIED = "https://receiver.example.com:8443/alert-path-s3cret?key=alert-query-s3cret"
 
@@ -77,13 +77,6 @@ IMAGES = {
     "/api/recognitions/{id}/photo",
 }
 """Routes that are called but return an error, because no image is stored."""
-
-
-class OnePass(StandInStore):
-    """Has one recognition, for any caller."""
-
-    async def find(self, owner_id: UUID, recognition_id: UUID) -> RecognitionRow | None:
-        return msgspec.structs.replace(recognition_row(PASS), user_id=owner_id)
 
 
 @dataclass(frozen=True)

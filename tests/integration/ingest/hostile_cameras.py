@@ -4,10 +4,11 @@ import socket
 import threading
 import time
 from collections.abc import Callable, Iterator
-from typing import Self
 
 import cv2
 import numpy as np
+
+from tests.integration.ingest.http_cameras import TalkingCamera
 
 DRIP_SECONDS = 0.02
 _BLOCK = b"\x01" * 65_536
@@ -18,36 +19,21 @@ PLAYLIST = HEAD + b"Content-Type: application/vnd.apple.mpegurl\r\n\r\n"
 PART = b"--b\r\nContent-Type: image/jpeg\r\n"
 
 
-class HostileCamera:
+class HostileCamera(TalkingCamera):
     """Responds to any request with the pieces of ``answer``. Use it as a context manager."""
 
     def __init__(self, answer: Callable[[], Iterator[bytes]]) -> None:
+        super().__init__()
         self._answer = answer
-        self._server = socket.create_server(("127.0.0.1", 0))
         self.sent_bytes = 0
         self.asked = threading.Event()
         self.left = threading.Event()
         """Set once a peer has closed its connection."""
 
     def url(self, path: str = "/x", scheme: str = "http") -> str:
-        return f"{scheme}://127.0.0.1:{self._server.getsockname()[1]}{path}"
+        return f"{scheme}://127.0.0.1:{self.port}{path}"
 
-    def __enter__(self) -> Self:
-        threading.Thread(target=self._serve, daemon=True).start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._server.close()
-
-    def _serve(self) -> None:
-        while True:
-            try:
-                peer, _ = self._server.accept()
-            except OSError:
-                return
-            threading.Thread(target=self._play, args=(peer,), daemon=True).start()
-
-    def _play(self, peer: socket.socket) -> None:
+    def _talk(self, peer: socket.socket) -> None:
         with peer:
             try:
                 peer.recv(65_536)

@@ -8,6 +8,8 @@ import re
 import socket
 import threading
 import time
+from abc import ABC, abstractmethod
+from contextlib import suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Self
@@ -50,20 +52,38 @@ class HttpCamera:
 
 
 class SilentCamera:
-    """Accepts connections and never responds."""
+    """Listens on a free port, and never responds. Use the camera as a context manager."""
 
     def __init__(self) -> None:
-        self._socket = socket.create_server(("127.0.0.1", 0))
+        self._server = socket.create_server(("127.0.0.1", 0))
 
     @property
     def port(self) -> int:
-        return int(self._socket.getsockname()[1])
+        return int(self._server.getsockname()[1])
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._socket.close()
+        self._server.close()
+
+
+class TalkingCamera(SilentCamera, ABC):
+    """Serves each connection in a thread."""
+
+    def __enter__(self) -> Self:
+        threading.Thread(target=self._serve, daemon=True).start()
+        return self
+
+    def _serve(self) -> None:
+        with suppress(OSError):
+            while True:
+                peer, _ = self._server.accept()
+                threading.Thread(target=self._talk, args=(peer,), daemon=True).start()
+
+    @abstractmethod
+    def _talk(self, peer: socket.socket) -> None:
+        """Serve a connection, and close it."""
 
 
 @functools.cache

@@ -1,42 +1,23 @@
 """An RTSP camera with scripted responses."""
 
 import socket
-import threading
-from typing import Self
+
+from tests.integration.ingest.http_cameras import TalkingCamera
 
 
-class SayingCamera:
+class SayingCamera(TalkingCamera):
     """Responds to each request with the next response, and repeats the last response.
 
     ``{cseq}`` is replaced by the number of the request. Use the camera as a context manager.
     """
 
     def __init__(self, *answers: str) -> None:
+        super().__init__()
         self._answers = answers
-        self._server = socket.create_server(("127.0.0.1", 0))
         self.requests: list[str] = []
 
     def url(self, login: str = "", path: str = "/x") -> str:
         return f"rtsp://{login}127.0.0.1:{self.port}{path}"
-
-    @property
-    def port(self) -> int:
-        return int(self._server.getsockname()[1])
-
-    def __enter__(self) -> Self:
-        threading.Thread(target=self._serve, daemon=True).start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._server.close()
-
-    def _serve(self) -> None:
-        while True:
-            try:
-                peer, _ = self._server.accept()
-            except OSError:
-                return
-            threading.Thread(target=self._talk, args=(peer,), daemon=True).start()
 
     def _talk(self, peer: socket.socket) -> None:
         answers = list(self._answers)

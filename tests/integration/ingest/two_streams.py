@@ -4,10 +4,11 @@ import socket
 import struct
 import threading
 import time
-from typing import Self
 
 import cv2
 import numpy as np
+
+from tests.integration.ingest.http_cameras import TalkingCamera
 
 _MEDIA = b"".join(b"m=video 0 RTP/AVP 26\r\na=control:%d\r\n" % number for number in (1, 2))
 _SDP = b"v=0\r\no=- 0 0 IN IP4 127.0.0.1\r\ns=x\r\nt=0 0\r\n" + _MEDIA
@@ -15,28 +16,20 @@ _BOTH_SECONDS = 1.0
 _SIDE_PX = 64
 
 
-class TwoStreamCamera:
+class TwoStreamCamera(TalkingCamera):
     """Sends motion JPEG on two channels for a second, and then on one channel forever."""
 
     def __init__(self) -> None:
-        self._server = socket.create_server(("127.0.0.1", 0))
+        super().__init__()
         self.left = threading.Event()
         """Set once the peer has closed its connection."""
 
     @property
     def url(self) -> str:
-        return f"rtsp://127.0.0.1:{self._server.getsockname()[1]}/x"
+        return f"rtsp://127.0.0.1:{self.port}/x"
 
-    def __enter__(self) -> Self:
-        threading.Thread(target=self._serve, daemon=True).start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._server.close()
-
-    def _serve(self) -> None:
+    def _talk(self, peer: socket.socket) -> None:
         try:
-            peer, _ = self._server.accept()
             with peer:
                 _negotiate(peer)
                 _play(peer)

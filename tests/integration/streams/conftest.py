@@ -7,7 +7,7 @@ import pytest
 
 from common.records.topics import READINGS, RECOGNITIONS, SINK_DEAD_LETTERS, Topic
 from common.settings import KafkaSettings
-from tests.integration.streams.stages import environment_of, stage
+from tests.integration.streams.stages import Reader, environment_of, stage
 from tests.services.process import ChildProcess
 
 StartCopying = Callable[..., ChildProcess]
@@ -52,3 +52,11 @@ def copying_partitions() -> int:
 @pytest.fixture(scope="module")
 def copying_topics() -> tuple[Topic, ...]:
     return (RECOGNITIONS, READINGS, SINK_DEAD_LETTERS)
+
+
+@pytest.fixture
+def copies(kafka_topics: KafkaSettings) -> Iterator[Reader]:
+    """Reads the output of the copying stage."""
+    reader = Reader(kafka_topics, READINGS)
+    yield reader
+    reader.close()

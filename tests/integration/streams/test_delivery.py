@@ -34,14 +34,6 @@ def feeder(kafka_topics: KafkaSettings) -> Iterator[Feeder]:
     feeder.close()
 
 
-@pytest.fixture
-def copies(kafka_topics: KafkaSettings) -> Iterator[Reader]:
-    """Reads the output of the copying stage."""
-    reader = Reader(kafka_topics, READINGS)
-    yield reader
-    reader.close()
-
-
 def _texts(values: list[bytes]) -> set[bytes]:
     return {value.split()[1] for value in values}
 

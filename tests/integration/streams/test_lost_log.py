@@ -2,7 +2,6 @@
 
 import shutil
 import time
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -96,14 +95,6 @@ class _Source:
 def source(kafka_topics: KafkaSettings) -> _Source:
     """The source of the copying stage."""
     return _Source(kafka_topics)
-
-
-@pytest.fixture
-def copies(kafka_topics: KafkaSettings) -> Iterator[Reader]:
-    """Reads the output of the copying stage."""
-    reader = Reader(kafka_topics, READINGS)
-    yield reader
-    reader.close()
 
 
 def _texts(values: list[bytes]) -> list[bytes]:
