@@ -13,7 +13,7 @@ from sqlalchemy.orm import Session
 from api.accounts.repository import lock_owner, require_owner
 from api.audit.plates import PlateHashes
 from api.db.records import alert_config
-from api.db.tables import Alert, Camera, Owner
+from api.db.tables import Alert, Camera, Owner, newest_first
 from api.limits.owner_limits import OwnerLimit, OwnerLimits
 from api.outbox.outbox import enqueue, enqueue_owner
 from api.security.credentials import new_signing_secret
@@ -71,11 +71,7 @@ class AlertRepository:
     def list_alerts(self, session: Session, owner_id: UUID) -> AlertListing:
         """Return an account's alerts, newest first."""
         owner = require_owner(session, owner_id)
-        found = session.scalars(
-            select(Alert)
-            .where(Alert.owner_id == owner_id)
-            .order_by(Alert.created_at.desc(), Alert.id)
-        )
+        found = session.scalars(newest_first(Alert, owner_id))
         secret = owner.notification_secret_encrypted
         return AlertListing(
             tuple(self._row(alert, owner) for alert in found),

@@ -17,7 +17,7 @@ from sqlalchemy.orm import Session
 from api.credits import repository as credits_repository
 from api.credits.repository import EntryKind, Reservation
 from api.db.records import camera_config
-from api.db.tables import Camera
+from api.db.tables import Camera, newest_first
 from api.outbox.outbox import enqueue
 from common.records.cameras import CameraState
 from common.records.frames import Zone
@@ -194,21 +194,9 @@ class DuplicateIdentifierError(Exception):
     """The account has a camera with this identifier."""
 
 
-def list_cameras(session: Session, owner_id: UUID) -> list[CameraRow]:
-    """Return an account's cameras, newest first."""
-    found = session.scalars(
-        select(Camera)
-        .where(Camera.owner_id == owner_id, Camera.confirmed)
-        .order_by(Camera.created_at.desc(), Camera.id)
-    )
-    return [_row(camera) for camera in found]
-
-
-def list_all_cameras(session: Session) -> list[CameraRow]:
-    """Return the cameras of all accounts, newest first."""
-    found = session.scalars(
-        select(Camera).where(Camera.confirmed).order_by(Camera.created_at.desc(), Camera.id)
-    )
+def list_cameras(session: Session, owner_id: UUID | None = None) -> list[CameraRow]:
+    """Return the cameras of an account, or of all accounts if None, newest first."""
+    found = session.scalars(newest_first(Camera, owner_id).where(Camera.confirmed))
     return [_row(camera) for camera in found]
 
 

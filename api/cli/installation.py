@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
-from api.cameras.repository import CameraRow, list_all_cameras
+from api.cameras.repository import CameraRow, list_cameras
 from api.cli.commands import JsonOption, answer, command_group
 from api.cli.shared import (
     exit_on_service_error,
@@ -25,7 +25,7 @@ _BUCKET_SECONDS = 10.0
 @camera_app.command("list")
 def camera_list(as_json: JsonOption = False) -> None:
     """List the cameras of all accounts, newest first."""
-    cameras = in_database(list_all_cameras)
+    cameras = in_database(list_cameras)
     lines = [
         f"{camera.id}\t{camera.values.name}\t{'enabled' if camera.values.enabled else 'disabled'}"
         for camera in cameras

@@ -16,10 +16,12 @@ from sqlalchemy import (
     Index,
     LargeBinary,
     MetaData,
+    Select,
     Text,
     UniqueConstraint,
     Uuid,
     func,
+    select,
     text,
 )
 from sqlalchemy.dialects.postgresql import ARRAY, JSONB
@@ -329,3 +331,9 @@ class ConfigOutbox(Base):
     owner_id: Mapped[UUID | None]
     replay_id: Mapped[UUID | None]
     replay_position: Mapped[int] = mapped_column(server_default=text("'-1'::integer"))
+
+
+def newest_first(table: type[Any], owner_id: UUID | None) -> Select[Any]:
+    """Select an account's rows, or the rows of all accounts if None, newest first."""
+    rows = select(table).order_by(table.created_at.desc(), table.id)
+    return rows if owner_id is None else rows.where(table.owner_id == owner_id)

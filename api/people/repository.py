@@ -9,17 +9,14 @@ from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import Session
 
 from api.db.people_tables import Invitation, Person
+from api.db.tables import newest_first
 from api.security.permissions import Role
 from api.security.repository import delete_sessions
 
 
 def list_people(session: Session, owner_id: UUID) -> Sequence[Person]:
     """Return the people of an account, newest first."""
-    return session.scalars(
-        select(Person)
-        .where(Person.owner_id == owner_id)
-        .order_by(Person.created_at.desc(), Person.id)
-    ).all()
+    return session.scalars(newest_first(Person, owner_id)).all()
 
 
 def get_person(session: Session, owner_id: UUID, person_id: UUID) -> Person | None:
@@ -90,11 +87,8 @@ def count_people(session: Session, owner_id: UUID) -> int:
 
 def list_invitations(session: Session, owner_id: UUID) -> Sequence[Invitation]:
     """Return the account's invitations that have not expired, newest first."""
-    return session.scalars(
-        select(Invitation)
-        .where(Invitation.owner_id == owner_id, Invitation.expires_at > func.now())
-        .order_by(Invitation.created_at.desc(), Invitation.id)
-    ).all()
+    pending = newest_first(Invitation, owner_id).where(Invitation.expires_at > func.now())
+    return session.scalars(pending).all()
 
 
 def delete_invitation_to(session: Session, owner_id: UUID, email: str) -> None:

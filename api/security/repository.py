@@ -10,7 +10,7 @@ from sqlalchemy import delete, func, or_, select, update
 from sqlalchemy.orm import Session
 
 from api.db.people_tables import LoginSession, Person
-from api.db.tables import ApiKey, Owner
+from api.db.tables import ApiKey, Owner, newest_first
 from api.errors import ApiError, ErrorCode
 from api.security.permissions import PersonIdentity, Principal, Role, Scope
 
@@ -66,12 +66,7 @@ def insert_key(session: Session, key: ApiKey) -> KeyRecord:
 
 def list_keys(session: Session, owner_id: UUID) -> list[KeyRecord]:
     """Return the account's API keys, newest first."""
-    found = session.scalars(
-        select(ApiKey)
-        .where(ApiKey.owner_id == owner_id)
-        .order_by(ApiKey.created_at.desc(), ApiKey.id)
-    )
-    return [_key(key) for key in found]
+    return [_key(key) for key in session.scalars(newest_first(ApiKey, owner_id))]
 
 
 def key_ids(session: Session, owner_id: UUID) -> frozenset[UUID]:

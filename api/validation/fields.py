@@ -46,14 +46,18 @@ def uuid_text(value: Any) -> Any:
     return value
 
 
-def field_check(check: Callable[[str], str]) -> Callable[[str], str]:
-    """Return ``check`` as a validator that converts InvalidInputError to a fault of the field."""
+def field_check(check: Callable[[str], str | None]) -> Callable[[str], str]:
+    """Return ``check`` as a validator that converts InvalidInputError to a fault of the field.
+
+    If ``check`` returns None, the text is unchanged.
+    """
 
     def checked(text: str) -> str:
         try:
-            return check(text)
+            found = check(text)
         except InvalidInputError as error:
             raise ValueError(str(error)) from error
+        return text if found is None else found
 
     return checked
 

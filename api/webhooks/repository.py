@@ -12,7 +12,7 @@ from sqlalchemy.orm import Session
 
 from api.accounts.repository import lock_owner
 from api.db.records import webhook_config
-from api.db.tables import Webhook
+from api.db.tables import Webhook, newest_first
 from api.limits.owner_limits import OwnerLimit, OwnerLimits
 from api.outbox.outbox import enqueue
 from common.records.topics import CONFIG_WEBHOOKS
@@ -76,11 +76,7 @@ class WebhookRepository:
 
     def list_webhooks(self, session: Session, owner_id: UUID) -> list[WebhookRow]:
         """Return the account's webhooks, newest first."""
-        found = session.scalars(
-            select(Webhook)
-            .where(Webhook.owner_id == owner_id)
-            .order_by(Webhook.created_at.desc(), Webhook.id)
-        )
+        found = session.scalars(newest_first(Webhook, owner_id))
         return [self._row(webhook) for webhook in found]
 
     def insert(

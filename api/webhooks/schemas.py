@@ -16,28 +16,11 @@ from api.schemas import (
     without_repeats,
 )
 from api.signing_secrets import NOTHING_HIDDEN, NewSecret, Secret
-from api.validation.fields import future
+from api.validation.fields import field_check, future
 from api.webhooks.repository import WebhookRow
-from common.errors import InvalidInputError
 from common.records.webhooks import MAX_HEADERS, EventName, check_header_name, check_header_value
 from common.urls.outbound import scheme_and_host
 from common.urls.streams import MASK
-
-
-def _header_name(name: str) -> str:
-    try:
-        check_header_name(name)
-    except InvalidInputError as error:
-        raise ValueError(str(error)) from error
-    return name
-
-
-def _header_value(value: str) -> str:
-    try:
-        check_header_value(value)
-    except InvalidInputError as error:
-        raise ValueError(str(error)) from error
-    return value
 
 
 def _named_once(headers: dict[str, str]) -> dict[str, str]:
@@ -70,7 +53,8 @@ Events = Annotated[
 ]
 Headers = Annotated[
     dict[
-        Annotated[str, AfterValidator(_header_name)], Annotated[str, AfterValidator(_header_value)]
+        Annotated[str, AfterValidator(field_check(check_header_name))],
+        Annotated[str, AfterValidator(field_check(check_header_value))],
     ],
     Field(
         max_length=MAX_HEADERS,
