@@ -215,11 +215,10 @@ class CameraStream:
         yield from self._decoded(packet, arrival)
 
     def _rises(self, packet: "av.Packet[Any]", arrival: Instant) -> bool:
-        self._sizes.shown_at(packet.pts)
         if not self._is_still:
             self._sizes.skip()
             return False
-        return self._sizes.rises(packet.size, arrival.seconds)
+        return self._sizes.rises(packet.size, arrival.seconds, packet.pts)
 
     def _can_reduce(self) -> bool:
         return self._is_still and self._effort is DecodeEffort.ALL and self._sizes.can_reduce()
@@ -255,7 +254,9 @@ class CameraStream:
         self._video.codec_context.flush_buffers()
         for packet, arrival in held.packets:
             for frame in self._decoded(packet, arrival):
-                if frame.stream_seconds is None or frame.stream_seconds != held.key_frame_seconds:
+                seconds, key_seconds = frame.stream_seconds, held.key_frame_seconds
+                # Frames that are shown before the key frame (open GOP) lack their references.
+                if seconds is None or key_seconds is None or seconds > key_seconds:
                     yield replace(frame, was_held_back=True)
 
     def _decoded(self, packet: "av.Packet[Any]", arrival: Instant) -> Iterator[StreamFrame]:

@@ -5,6 +5,7 @@ than noise does. Full decoding then resumes without waiting for the next key fra
 are stored elsewhere (see :mod:`ingest.capture.camera_stream`).
 """
 
+from collections import defaultdict
 from typing import Final
 
 _MAX_PLACES: Final = 512
@@ -39,6 +40,30 @@ _MIN_INTERVAL_SECONDS: Final = 0.3
 _OVERDUE: Final = 2.0
 
 
+class _SizeLevels:
+    """Typical sizes of packets of one kind, by position after the key frame."""
+
+    def __init__(self) -> None:
+        self._levels: dict[int, float] = {}
+        self._latest_level: float | None = None
+        self._deviation, self.sum = _FIRST_DEVIATION, 0.0
+
+    def rises(self, place: int, size_bytes: int) -> bool:
+        """Record a size. Return whether the sum of the excesses exceeds its threshold."""
+        # A position that occurs for the first time starts with the level of the previous position.
+        level = self._levels.get(place, self._latest_level or float(size_bytes))
+        self._latest_level = level + _LEVEL_SHARE * (size_bytes - level)
+        self._levels[place] = self._latest_level
+        difference = (size_bytes - level) / max(1.0, level)
+        rise = difference / max(self._deviation, _MIN_DEVIATION)
+        self.sum = max(0.0, self.sum + rise - _SLACK)
+        self._deviation += _DEVIATION_SHARE * (min(1.0, abs(difference)) - self._deviation)
+        if self.sum <= _RISE:
+            return False
+        self.sum = 0.0
+        return True
+
+
 class PacketSizeMonitor:
     """State of a connection: key frame interval, and sizes of other packets in a still scene.
 
@@ -50,10 +75,12 @@ class PacketSizeMonitor:
         self._key_seconds: float | None = None
         self._latest_shown: int | None = None
         self._interval_seconds: float | None = None
-        self._levels: dict[int, float] = {}
-        self._deviation, self._sum = _FIRST_DEVIATION, 0.0
+        # Motion can make some of the reordered frames (B-frames) larger and the frames between them
+        # smaller. So each position in a run of them has its own sum; other frames have position 0.
+        self._run = 0
+        self._sizes: defaultdict[int, _SizeLevels] = defaultdict(_SizeLevels)
         self._frames = self._frames_before = self._groups = self._place = 0
-        self._is_distrusted = self._is_reordered = False
+        self._is_distrusted = False
 
     def can_reduce(self) -> bool:
         """Return whether decoding can be reduced to key frames.
@@ -64,7 +91,6 @@ class PacketSizeMonitor:
         interval = self._interval_seconds
         return (
             not self._is_distrusted
-            and not self._is_reordered
             and self._groups >= _MIN_GROUPS
             and self._frames >= _MIN_FRAMES
             and interval is not None
@@ -75,23 +101,15 @@ class PacketSizeMonitor:
         """Never reduce decoding again, because the connection's key frames are not genuine."""
         self._is_distrusted = True
 
-    def shown_at(self, time: int | None) -> None:
-        """Record the presentation timestamp of a packet between key frames.
-
-        If frames are reordered (B-frames), packet sizes vary too much to detect motion.
-        """
-        if time is not None and self._latest_shown is not None:
-            self._is_reordered = self._is_reordered or time < self._latest_shown
-            self._latest_shown = max(self._latest_shown, time)
-
     def key_frame(self, arrival_seconds: float, shown_at: int | None) -> None:
         """Record a key frame."""
-        self._latest_shown = shown_at
+        self._latest_shown, self._run = shown_at, 0
         if self._key_seconds is not None:
             self._interval_seconds = arrival_seconds - self._key_seconds
         self._key_seconds = arrival_seconds
         self._place = 0
-        self._sum = 0.0
+        for sizes in self._sizes.values():
+            sizes.sum = 0.0
         # GOPs of a moving scene are not counted.
         self._groups += self._frames > self._frames_before
         self._frames_before = self._frames
@@ -100,7 +118,7 @@ class PacketSizeMonitor:
         """Record a packet between key frames of a scene with motion."""
         self._place += 1
 
-    def rises(self, size_bytes: int, arrival_seconds: float) -> bool:
+    def rises(self, size_bytes: int, arrival_seconds: float, shown_at: int | None) -> bool:
         """Record a packet between key frames of a still scene.
 
         Return whether there may be motion, or the next key frame is overdue.
@@ -108,18 +126,13 @@ class PacketSizeMonitor:
         place = min(self._place, _MAX_PLACES)
         self._place += 1
         self._frames += 1
-        # A position that occurs for the first time starts with the level of the previous position.
-        level = self._levels.get(place, self._levels.get(place - 1, float(size_bytes)))
-        self._levels[place] = level + _LEVEL_SHARE * (size_bytes - level)
-        difference = (size_bytes - level) / max(1.0, level)
-        rise = difference / max(self._deviation, _MIN_DEVIATION)
-        self._sum = max(0.0, self._sum + rise - _SLACK)
-        self._deviation += _DEVIATION_SHARE * (min(1.0, abs(difference)) - self._deviation)
-        if self._sum > _RISE:
-            self._sum = 0.0
-            if self.can_reduce():
-                return True
-        return self._is_overdue(arrival_seconds)
+        latest = self._latest_shown
+        is_reordered = shown_at is not None and latest is not None and shown_at < latest
+        self._run = self._run + 1 if is_reordered else 0
+        if not is_reordered:
+            self._latest_shown = shown_at
+        rises = self._sizes[self._run].rises(place, size_bytes)
+        return (rises and self.can_reduce()) or self._is_overdue(arrival_seconds)
 
     def _is_overdue(self, arrival_seconds: float) -> bool:
         if self._key_seconds is None or self._interval_seconds is None:

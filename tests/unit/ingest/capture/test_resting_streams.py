@@ -17,8 +17,12 @@ from tests.unit.ingest.capture.scenes import (
 )
 
 
-def test_of_a_still_scene_key_frames_only_are_decoded() -> None:
-    watch = watch_stream(video(40))
+B_FRAMES = {"preset": "veryfast", "bf": "3"}
+
+
+@pytest.mark.parametrize("options", [{}, B_FRAMES], ids=["plain", "B-frames"])
+def test_of_a_still_scene_key_frames_only_are_decoded(options: dict[str, str]) -> None:
+    watch = watch_stream(video(40, **options))
 
     assert len(watch.glimpses) >= 11
     # Frames that are still buffered at the end of the stream are decoded then.
@@ -33,9 +37,21 @@ def test_resting_can_be_disabled() -> None:
     assert len(watch.whole) == 30 * FPS
 
 
-@pytest.mark.parametrize("begin", [20.1, 20.7, 21.3])
-def test_what_passes_between_two_key_frames_is_seen_whole(begin: float) -> None:
-    watch = watch_stream(video(30, passing(begin, begin + 0.6)))
+@pytest.mark.parametrize(
+    ("begin", "options"),
+    [
+        (20.1, {}),
+        (20.7, {}),
+        (21.3, {}),
+        (20.7, {"bf": "2"}),
+        (20.7, B_FRAMES),
+        (20.7, {**B_FRAMES, "open-gop": "1"}),
+    ],
+)
+def test_what_passes_between_two_key_frames_is_seen_whole(
+    begin: float, options: dict[str, str]
+) -> None:
+    watch = watch_stream(video(30, passing(begin, begin + 0.6), **options))
 
     assert watch.glimpses
     assert min(watch.whole) < 1
@@ -43,13 +59,6 @@ def test_what_passes_between_two_key_frames_is_seen_whole(begin: float) -> None:
     assert watch.whole == sorted(set(watch.whole))
     # The frames with motion are sent, and the frames of the three seconds after the motion.
     assert watch.sent >= 3 + 15
-
-
-def test_a_stream_whose_frames_are_reordered_is_decoded_whole() -> None:
-    watch = watch_stream(video(24, bf="2"))
-
-    assert watch.glimpses == []
-    assert len(watch.whole) == 24 * FPS
 
 
 def test_what_only_the_key_frame_shows_is_seen_from_the_one_before_on() -> None:
