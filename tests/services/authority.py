@@ -2,6 +2,7 @@
 
 import ipaddress
 import ssl
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -30,19 +31,31 @@ class Authority:
         ca_key, server_key = (ec.generate_private_key(ec.SECP256R1()) for _ in range(2))
         ca = _signed(ca_key, "An authority", "An authority", ca_key, _of_authority(ca_key))
         leaf = _signed(server_key, "server", "An authority", ca_key, _of_server(ca_key))
-        ca_file, server_file = folder / "ca.pem", folder / "server.pem"
+        ca_file = folder / "ca.pem"
         ca_file.write_bytes(ca.public_bytes(serialization.Encoding.PEM))
-        server_file.write_bytes(
-            server_key.private_bytes(
-                serialization.Encoding.PEM,
-                serialization.PrivateFormat.PKCS8,
-                serialization.NoEncryption(),
-            )
-            + leaf.public_bytes(serialization.Encoding.PEM)
-        )
+        server_file = _written(folder / "server.pem", server_key, leaf)
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         context.load_cert_chain(server_file)
         return cls(ca_file, context, server_file)
+
+
+def self_signed(folder: Path, *, names: Sequence[x509.GeneralName] = ()) -> Path:
+    """Write a self-signed certificate with its key, and return the path of the file."""
+    key = ec.generate_private_key(ec.SECP256R1())
+    named = [(x509.SubjectAlternativeName(names), False)] if names else []
+    return _written(folder / "camera.pem", key, _signed(key, "camera", "camera", key, named))
+
+
+def _written(path: Path, key: ec.EllipticCurvePrivateKey, certificate: x509.Certificate) -> Path:
+    path.write_bytes(
+        key.private_bytes(
+            serialization.Encoding.PEM,
+            serialization.PrivateFormat.PKCS8,
+            serialization.NoEncryption(),
+        )
+        + certificate.public_bytes(serialization.Encoding.PEM)
+    )
+    return path
 
 
 def _of_authority(ca_key: ec.EllipticCurvePrivateKey) -> list[tuple[x509.ExtensionType, bool]]:
@@ -78,7 +91,7 @@ def _signed(
     subject: str,
     issuer: str,
     ca_key: ec.EllipticCurvePrivateKey,
-    extensions: list[tuple[x509.ExtensionType, bool]],
+    extensions: Sequence[tuple[x509.ExtensionType, bool]],
 ) -> x509.Certificate:
     now = datetime.now(UTC)
     builder = (

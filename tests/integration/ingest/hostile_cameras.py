@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 import cv2
 import numpy as np
 
-from tests.integration.ingest.http_cameras import TalkingCamera
+from tests.services.peers import PeerServer
 
 DRIP_SECONDS = 0.02
 _BLOCK = b"\x01" * 65_536
@@ -19,7 +19,7 @@ PLAYLIST = HEAD + b"Content-Type: application/vnd.apple.mpegurl\r\n\r\n"
 PART = b"--b\r\nContent-Type: image/jpeg\r\n"
 
 
-class HostileCamera(TalkingCamera):
+class HostileCamera(PeerServer):
     """Responds to any request with the pieces of ``answer``. Use it as a context manager."""
 
     def __init__(self, answer: Callable[[], Iterator[bytes]]) -> None:
@@ -33,18 +33,16 @@ class HostileCamera(TalkingCamera):
     def url(self, path: str = "/x", scheme: str = "http") -> str:
         return f"{scheme}://127.0.0.1:{self.port}{path}"
 
-    def _talk(self, peer: socket.socket) -> None:
-        with peer:
-            try:
-                peer.recv(65_536)
-                self.asked.set()
-                for piece in self._answer():
-                    peer.sendall(piece)
-                    self.sent_bytes += len(piece)
-                peer.shutdown(socket.SHUT_WR)
-                peer.recv(1)
-            except OSError:
-                pass
+    def talk(self, peer: socket.socket) -> None:
+        try:
+            peer.recv(65_536)
+            self.asked.set()
+            for piece in self._answer():
+                peer.sendall(piece)
+                self.sent_bytes += len(piece)
+            peer.shutdown(socket.SHUT_WR)
+            peer.recv(1)
+        finally:
             self.left.set()
 
 

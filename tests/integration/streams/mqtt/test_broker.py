@@ -13,7 +13,7 @@ from common.errors import MisconfiguredError, TransientError
 from streams.mqtt.broker import Broker, Connection, RefusedMessageError, tls_context
 from streams.mqtt.messages import Message, MessageKind, retained
 from streams.mqtt.settings import MqttBrokerSettings
-from tests.integration.ingest.tls import certificate_in
+from tests.services.authority import self_signed
 from tests.services.mqtt import PASSWORD, USER, Listener, mosquitto_process, port_of
 from tests.services.process import ServerProcess
 from tests.waiting import wait_until
@@ -27,7 +27,7 @@ THERE = "platestream/status"
 def encrypted(tmp_path: Path) -> Iterator[ServerProcess]:
     """A broker that uses TLS."""
     names = [x509.IPAddress(ip_address("127.0.0.1"))]
-    certificate = certificate_in(tmp_path, names=names)
+    certificate = self_signed(tmp_path, names=names)
     with mosquitto_process(tmp_path, certificate=certificate) as process:
         yield process
 

@@ -18,8 +18,8 @@ from common.telemetry.tracing import traced
 from common.urls.outbound import OutboundRules
 from streams.webhooks.delivery.http_sender import HttpSender, SignedRequest
 from streams.webhooks.delivery.schedule import SendKind, SendResult
-from tests.integration.ingest.tls import certificate_in
 from tests.recorded_spans import SOME_TRACE, recorded_spans
+from tests.services.authority import self_signed
 from tests.services.receiver import Receiver
 from tests.unit.common.urls.test_outbound import REFUSED
 
@@ -153,7 +153,7 @@ async def test_an_absent_receiver_is_a_failure() -> None:
 def untrusted(tmp_path: Path) -> Iterator[Receiver]:
     """A receiver with a self-signed certificate."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    context.load_cert_chain(certificate_in(tmp_path))
+    context.load_cert_chain(self_signed(tmp_path))
     with Receiver(context) as server:
         yield server
 

@@ -15,9 +15,8 @@ from common.mail_settings import EmailSettings
 from common.records.deliveries import Delivery, DeliveryCause, EmailTarget, trigger_delivery
 from streams.webhooks.delivery.schedule import SendKind
 from streams.webhooks.email.sender import EmailSender
-from tests.integration.ingest.tls import certificate_in
 from tests.records import alert, alert_trigger, recognition
-from tests.services.authority import Authority
+from tests.services.authority import Authority, self_signed
 from tests.services.mail import MailServer
 
 pytestmark = pytest.mark.integration
@@ -138,7 +137,7 @@ async def test_a_busy_rule_cannot_flood_an_address(server: MailServer) -> None:
 
 
 async def test_starttls_needs_a_certificate_that_is_trusted(tmp_path: Path) -> None:
-    certificate = certificate_in(tmp_path)
+    certificate = self_signed(tmp_path)
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(certificate)
     with MailServer(context) as server:
