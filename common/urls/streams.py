@@ -157,7 +157,8 @@ def check_address(address: IpAddress, rules: StreamUrlRules) -> None:
     denied = _denied_networks(rules.denied_networks)
     if contains(denied, written) or contains(denied, address):
         raise _forbidden()
-    if _is_this_machine(address):
+    # Connecting to 0.0.0.0 or :: reaches the machine itself.
+    if address.is_loopback or address.is_unspecified or address in _THIS_HOST:
         if not rules.allow_loopback:
             raise _forbidden()
         return
@@ -179,10 +180,9 @@ def literal_address(host: str) -> IpAddress | None:
         return ip_address(host.partition("%")[0])
     if not _NUMERIC_HOST.match(host):
         return None
-    try:
+    with suppress(OSError):
         return IPv4Address(socket.inet_aton(host))
-    except OSError:
-        return None
+    return None
 
 
 def mask_password(text: str) -> str:
@@ -245,10 +245,7 @@ def _split(text: str) -> SplitResult:
 
 
 def _scheme(name: str, rules: StreamUrlRules) -> StreamScheme:
-    try:
-        scheme = StreamScheme(name)
-    except ValueError:
-        scheme = None
+    scheme = next((each for each in StreamScheme if each == name), None)
     if scheme is None or (scheme is StreamScheme.FILE and rules.files_folder is None):
         names = ", ".join(
             s for s in StreamScheme if s is not StreamScheme.FILE or rules.files_folder is not None
@@ -275,22 +272,17 @@ def _host_and_port(parts: SplitResult) -> tuple[str, int | None]:
     try:
         host, port = parts.hostname, parts.port
     except ValueError as error:
-        raise _malformed("The port of the stream URL must be a number from 1 to 65535.") from error
+        raise _unencoded() from error
     if not host or port == 0:
         raise _malformed("The stream URL must have a host. Its port, if given, must not be 0.")
     if parts.fragment:
-        raise _malformed("The stream URL must not contain a fragment (#).")
+        raise _unencoded()
     return host.lower(), port
 
 
 @lru_cache(maxsize=8)
 def _denied_networks(text: str) -> tuple[IpNetwork, ...]:
     return parse_networks(text)
-
-
-def _is_this_machine(address: IpAddress) -> bool:
-    # Connecting to 0.0.0.0 or :: reaches the machine itself.
-    return address.is_loopback or address.is_unspecified or address in _THIS_HOST
 
 
 def _embedded_ipv4(address: IpAddress) -> IpAddress:
@@ -342,6 +334,12 @@ def _misplaced_mask() -> InvalidInputError:
 
 def _malformed(message: str) -> InvalidInputError:
     return InvalidInputError(message, code="stream_url_malformed")
+
+
+def _unencoded() -> InvalidInputError:
+    return _malformed(
+        "The stream URL has an invalid port or a #. In a password, write %23 for # and %2F for /."
+    )
 
 
 def _forbidden() -> InvalidInputError:

@@ -58,6 +58,7 @@ def test_addresses_of_cameras_are_taken(
         ("rtsp://%31%32%37.0.0.1/", "stream_url_malformed"),
         ("rtsp://[::1/", "stream_url_malformed"),
         ("rtsp://cam/#x", "stream_url_malformed"),
+        ("rtsp://admin:12#ss@10.0.0.8/x", "stream_url_malformed"),
         ("cam.lan/live", "stream_url_scheme"),
         ("file:///etc/passwd", "stream_url_scheme"),
         ("concat:/a|/b", "stream_url_scheme"),
