@@ -33,13 +33,14 @@ _Report = TypeVar("_Report", bound=BaseModel)
 
 
 class ProbeResult(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
-    """Result of a stream URL test: a frame size in pixels, or an error code and message."""
+    """Result of a stream URL test (:class:`ingest.probe.ProbeReport`)."""
 
     code: str | None = None
     error: str | None = None
-    frame_width_px: int = 0
-    frame_height_px: int = 0
-    milliseconds: int = 0
+    frame_width: int | None = None
+    frame_height: int | None = None
+    milliseconds: int | None = None
+    key_frame_seconds: float | None = None
 
 
 @dataclass(frozen=True)

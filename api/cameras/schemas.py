@@ -189,8 +189,8 @@ class _Outcome(ResponseModel):
         examples=["credentials"],
     )
     error: str | None = Field(
-        description="Human-readable error, as in a camera's `lastError`; null on success.",
-        examples=["The camera rejected the user name or password."],
+        description="Reason and remedy, as in a camera's `lastError`; null on success.",
+        examples=["The camera rejected the user name or password. Correct them."],
     )
 
 
@@ -202,6 +202,11 @@ class CameraTestBody(_Outcome):
     frame_height: int | None = Field(description="Frame height in pixels.", ge=0, examples=[1080])
     milliseconds: int | None = Field(
         description="Milliseconds to the first image.", ge=0, examples=[640]
+    )
+    key_frame_seconds: float | None = Field(
+        description="Seconds between two key frames, 0 if every frame is one; null: no second "
+        "key frame within 5 s.",
+        examples=[2.0],
     )
     picture: str | None = Field(
         description="First image, as a base64-encoded JPEG at most 1,280 pixels wide.",
@@ -413,18 +418,9 @@ def camera_body(view: CameraView) -> CameraBody:
 
 def camera_test_answer(probed: ProbedStream) -> CameraTestAnswer:
     """Return the response body of a stream URL test."""
-    result, has_image = probed.result, bool(probed.image)
-    return CameraTestAnswer(
-        test=CameraTestBody(
-            reachable=has_image,
-            code=result.code,
-            error=result.error,
-            frame_width=result.frame_width_px if has_image else None,
-            frame_height=result.frame_height_px if has_image else None,
-            milliseconds=result.milliseconds if has_image else None,
-            picture=base64.b64encode(probed.image).decode("ascii") if has_image else None,
-        )
-    )
+    picture = base64.b64encode(probed.image).decode("ascii") or None
+    result = msgspec.structs.asdict(probed.result)
+    return CameraTestAnswer(test=CameraTestBody(reachable=bool(picture), picture=picture, **result))
 
 
 def funnel_body(hours: tuple[FunnelHour, ...]) -> CameraFunnel:

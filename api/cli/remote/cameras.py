@@ -127,7 +127,10 @@ def test(
     if image and picture is not None:
         picture.write_bytes(base64.b64decode(image))
     size = f"{found['frameWidth']} × {found['frameHeight']}"
+    seconds = found["keyFrameSeconds"]
+    interval = "none within 5 s; set 1 or 2 s in the camera" if seconds is None else f"{seconds} s"
     received = f"received an image of {size} after {found['milliseconds']} ms"
+    received += f"\ninterval of key frames: {interval}"
     show_answer(as_json, {"test": found}, received if found["reachable"] else found["error"])
     if not found["reachable"]:
         raise typer.Exit(1)

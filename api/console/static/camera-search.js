@@ -3,9 +3,8 @@
 import { html, useState } from "./html.js";
 import { call } from "./api.js";
 import { useAction } from "./load.js";
-import { causeOf } from "./stream-test.js";
 import { FormFault, SelectField, Table, TextField } from "./ui.js";
-import { t } from "./words.js";
+import { t, translated } from "./words.js";
 
 const LOGIN = { spellcheck: false, autocomplete: "off", maxlength: "100" };
 
@@ -14,7 +13,7 @@ const labelOf = ({ name, codec, frameWidth, frameHeight }) => [name, codec, fram
 
 /** The error of an answer from a device. */
 function DeviceFault({ answer }) {
-  return answer?.error && html`<div class="alarm" role="alert"><p>${causeOf(answer.error)}</p></div>`;
+  return answer?.error && html`<div class="alarm" role="alert"><p>${translated(answer.error)}</p></div>`;
 }
 
 /** The login to a camera, and then its streams. */

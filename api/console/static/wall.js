@@ -4,9 +4,8 @@ import { html, useEffect, useRef, useState } from "./html.js";
 import { hasBudget, queryText, request } from "./api.js";
 import { ago } from "./format.js";
 import { Link } from "./router.js";
-import { causeOf } from "./stream-test.js";
 import { CameraStateBadge, CameraStateDot } from "./ui.js";
-import { t } from "./words.js";
+import { t, translated } from "./words.js";
 
 const SECONDS_EACH = 0.25;
 const AT_LEAST_SECONDS = 3;
@@ -71,7 +70,7 @@ function Tile({ camera, everySeconds }) {
   return html`<li class="tile" ref=${frame}>
     <${Link} href=${`/cameras/${camera.id}`}>
       <span class="tile-image">
-        ${url ? html`<img src=${url} alt=${t("Latest snapshot from {camera}", { camera: camera.name })} />` : html`<span class="tile-none">${camera.lastError ? causeOf(camera.lastError) : t("No image yet")}</span>`}
+        ${url ? html`<img src=${url} alt=${t("Latest snapshot from {camera}", { camera: camera.name })} />` : html`<span class="tile-none">${camera.lastError ? translated(camera.lastError) : t("No image yet")}</span>`}
         ${camera.status === "online" ? html`<${CameraStateDot} state=${camera.status} />` : html`<${CameraStateBadge} state=${camera.status} />`}
       </span>
       <span class="tile-text"><span class="tile-name"><bdi>${camera.name}</bdi></span></span>

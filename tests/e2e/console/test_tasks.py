@@ -307,7 +307,7 @@ def test_add_a_camera_and_draw_its_zones(
     console.sees("must begin with")
     console.fill("Stream URL", "rtsp://no-such-camera.invalid/1")
     console.press("Test stream")
-    expect(console.page.get_by_role("alert")).to_contain_text("No response from this address")
+    expect(console.page.get_by_role("alert")).to_contain_text("could not be reached")
     console.page.route("**/api/cameras/test", _first_picture)
     console.fill("Stream URL", "rtsp://viewer:secret@192.168.7.7/1")
     console.press("Test stream")
@@ -731,7 +731,7 @@ def test_in_portuguese_by_the_browsers_language(
 def _first_picture(route: Route) -> None:
     """Respond as the API does if a camera sends an image; these tests have no camera."""
     picture = base64.b64encode(pictures()[0].photo).decode()
-    size = {"frameWidth": 1280, "frameHeight": 720, "milliseconds": 400}
+    size = {"frameWidth": 1280, "frameHeight": 720, "milliseconds": 400, "keyFrameSeconds": 2}
     tested = {"reachable": True, "error": None, "code": None, "picture": picture, **size}
     route.fulfill(json={"test": tested})
 

@@ -45,7 +45,7 @@ async def test_the_first_frame_is_returned_with_its_size(
     client: httpx.AsyncClient, tmp_path: Path
 ) -> None:
     write_clip(tmp_path / "road.mp4", seconds=1, moving=True)
-    test = await _tested(client, {"rtspUrl": f"file://{tmp_path}/road.mp4"})
+    test = await _tested(client, {"rtspUrl": f" file://{tmp_path}/road.mp4 "})
 
     assert (test["reachable"], test["error"], test["code"]) == (True, None, None)
     with Image.open(io.BytesIO(base64.b64decode(test["picture"]))) as image:
@@ -60,7 +60,7 @@ async def test_what_is_wrong_is_said_in_words(client: httpx.AsyncClient, tmp_pat
     assert (test["reachable"], test["picture"]) == (False, None)
     assert (test["code"], test["error"]) == (
         "not_video",
-        "The URL responded, but not with a video stream.",
+        "The URL responded, but not with a video stream. Check the path.",
     )
 
 

@@ -8,10 +8,10 @@ import { useAction, useLoad } from "../load.js";
 import { Link, go, unsaved } from "../router.js";
 import { useMay } from "../session.js";
 import { signal, useSignal } from "../signal.js";
-import { causeOf, useStreamTest } from "../stream-test.js";
+import { useStreamTest } from "../stream-test.js";
 import { CameraStateBadge, Confirm, Empty, Fault, FormFault, Head, Moment, RowMenu, Waiting, toast } from "../ui.js";
 import { ZoneEditor } from "../zones.js";
-import { t, tn } from "../words.js";
+import { t, tn, translated } from "../words.js";
 
 const UNSAVED = () => t("You have unsaved changes. Leave without saving?");
 
@@ -24,7 +24,7 @@ function Trouble({ camera }) {
   if (!camera.lastError) return isNew && html`<p class="notice" role="status">${camera.status === "online" ? html`<strong>${t("Camera added")}</strong> · ${t("You can now draw zones.")}` : t("Saved. Connecting to the camera…")}</p>`;
   const isConnecting = camera.status === "connecting";
   const title = camera.status === "online" ? t("Warning:") : !isConnecting ? t("No video:") : isNew ? t("Saved. Still trying to connect:") : t("Still trying to connect:");
-  return html`<p class=${camera.status === "offline" ? "alarm" : "warning"} role=${isNew ? "status" : undefined}><strong>${title}</strong> <bdi>${causeOf(camera.lastError)}</bdi></p>`;
+  return html`<p class=${camera.status === "offline" ? "alarm" : "warning"} role=${isNew ? "status" : undefined}><strong>${title}</strong> <bdi>${translated(camera.lastError)}</bdi></p>`;
 }
 
 function State({ camera }) {

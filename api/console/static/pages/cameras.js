@@ -7,10 +7,9 @@ import { ago, number } from "../format.js";
 import { useLoad } from "../load.js";
 import { Link, goQuery } from "../router.js";
 import { useMay } from "../session.js";
-import { causeOf } from "../stream-test.js";
 import { CameraStateBadge, Empty, Fault, Head, Segments, SelectField, Table, TextField, Waiting } from "../ui.js";
 import { Wall, useSnapshot } from "../wall.js";
-import { t, tn } from "../words.js";
+import { t, tn, translated } from "../words.js";
 
 const STATES = ["online", "offline", "connecting", "disabled"];
 const COUNTS = { online: (n) => t("{n} online", { n }), offline: (n) => t("{n} offline", { n }), connecting: (n) => t("{n} connecting", { n }), disabled: (n) => t("{n} disabled", { n }) };
@@ -34,7 +33,7 @@ function Rows({ cameras }) {
     ${cameras.map((camera) => html`<tr key=${camera.id}>
       <td class="thumbnail-cell"><${Thumbnail} camera=${camera} /></td>
       <td><${Link} href=${`/cameras/${camera.id}`}><bdi>${camera.name}</bdi></${Link}>${camera.location && html`<div class="note"><bdi>${camera.location}</bdi></div>`}</td>
-      <td><${CameraStateBadge} state=${camera.status} />${camera.lastError && html`<div class="note"><bdi>${causeOf(camera.lastError)}</bdi></div>`}</td>
+      <td><${CameraStateBadge} state=${camera.status} />${camera.lastError && html`<div class="note"><bdi>${translated(camera.lastError)}</bdi></div>`}</td>
       <td class="nowrap">${ago(camera.lastSeenAt)}</td>
       ${mayCount && html`<td class="number">${counted.data ? number(counts.get(camera.id) ?? 0) : "–"}</td>`}
     </tr>`)}

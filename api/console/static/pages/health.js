@@ -8,9 +8,8 @@ import { ago, number, percent } from "../format.js";
 import { isKnown, useLoad } from "../load.js";
 import { Link } from "../router.js";
 import { ADMINISTRATOR, useMay } from "../session.js";
-import { causeOf } from "../stream-test.js";
 import { Badge, Fault, Head, Table, Waiting } from "../ui.js";
-import { t, tn } from "../words.js";
+import { t, tn, translated } from "../words.js";
 
 const COMPONENTS = {
   postgres: [() => t("Configuration database (PostgreSQL)"), () => t("Accounts, API keys, cameras, alerts, webhooks, credits")],
@@ -81,7 +80,7 @@ function installationProblems({ checks, warnings, stages, disks }) {
 const cameraProblem = (camera) => ({
   key: camera.id,
   text: camera.status === "offline" ? t("Camera {name} is offline", { name: camera.name }) : t("Camera {name} is connecting", { name: camera.name }),
-  note: html`${camera.lastError && html`<bdi>${causeOf(camera.lastError)}</bdi> `}${t("Last frame: {ago}", { ago: ago(camera.lastSeenAt) })}`,
+  note: html`${camera.lastError && html`<bdi>${translated(camera.lastError)}</bdi> `}${t("Last frame: {ago}", { ago: ago(camera.lastSeenAt) })}`,
   href: `/cameras/${camera.id}`,
 });
 

@@ -95,10 +95,11 @@ def test_every_field_error_of_the_api_has_a_portuguese_text() -> None:
     assert [each for each in forms if not re.search(f"^{each}$", known, re.M)] == []
 
 
-def test_every_capture_error_has_the_text_of_a_stream_test() -> None:
-    text = (STATIC / "stream-test.js").read_text(encoding="utf-8")
+def test_every_capture_error_has_a_remedy_and_a_portuguese_text() -> None:
+    reasons = {code.value for code in CaptureErrorCode}
 
-    assert {code.value for code in CaptureErrorCode} <= set(re.findall(r': \["([^"]+)", ', text))
+    assert all(re.fullmatch(r"[^.]+\. .+\.", reason) for reason in reasons)
+    assert reasons <= set(SENTENCES)
 
 
 def test_the_page_is_served_at_the_path_of_each_view() -> None:
