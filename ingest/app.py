@@ -30,11 +30,9 @@ from ingest.capture.messages import (
     CaptureLimits,
     Configure,
     FrameSettings,
-    MotionRules,
     ReaderSettings,
 )
 from ingest.clocks import MonotonicWallClock, is_too_far_ahead
-from ingest.frames.pipeline import PipelineDeps
 from ingest.frames.producer import FrameProducer
 from ingest.frames.snapshots import SnapshotUploader
 from ingest.metrics import CameraGauges, IngestMetrics
@@ -62,8 +60,6 @@ RECONNECT_MAX_SECONDS = 60.0
 SNAPSHOT_SECONDS = 5.0
 # Time for which frames are still sent after the last motion.
 _MOTION_HOLD_SECONDS = 3.0
-# More decoder threads per stream use more CPU time in total.
-_DECODER_THREADS = 1
 # Address space of a capture process, in addition to its initial size.
 _PROCESS_MEMORY_BYTES = 2_147_483_648
 _CAPTURES_END_SECONDS: Final = 1.0
@@ -93,14 +89,17 @@ class IngestWorker:
         self._captures = CapturePool(
             capture_settings(settings),
             on_processes=self._metrics.processes.set,
-            on_crash=self._metrics.processes_lost.inc,
+            on_crash=self._metrics.crashes.inc,
         )
-        self._fleet = Fleet(
-            session_settings(settings),
-            self._session_deps(secrets),
-            self._producer,
-            self._snapshots,
+        deps = CameraSessionDeps(
+            frames=self._producer,
+            snapshots=self._snapshots,
+            metrics=self._metrics,
+            now=now,
+            captures=self._captures,
+            secrets=secrets,
         )
+        self._fleet = Fleet(session_settings(settings), deps)
         self._metrics.registry.register(
             CameraGauges(LABELLED_CAMERAS, lambda: self._fleet.views(now()))
         )
@@ -176,20 +175,6 @@ class IngestWorker:
         last_resort.start()
         self.request_stop()
 
-    def _session_deps(self, secrets: SecretBox) -> CameraSessionDeps:
-        return CameraSessionDeps(
-            pipeline=PipelineDeps(
-                frames=self._producer,
-                snapshots=self._snapshots,
-                metrics=self._metrics,
-                now=now,
-            ),
-            captures=self._captures,
-            secrets=secrets,
-            metrics=self._metrics,
-            now=now,
-        )
-
 
 def session_settings(settings: IngestSettings) -> CameraSessionSettings:
     """Return the settings that all camera sessions share."""
@@ -203,14 +188,13 @@ def session_settings(settings: IngestSettings) -> CameraSessionSettings:
 
 def capture_settings(settings: IngestSettings) -> Configure:
     """Return the configuration of the capture processes. It contains no secrets."""
-    motion = MotionRules(hold_seconds=_MOTION_HOLD_SECONDS)
+    is_off = settings.ingest_motion_gate is MotionGateMode.OFF
     return Configure(
         reader=ReaderSettings(
             addresses=stream_url_rules(settings),
             limits=CaptureLimits(
                 open_timeout_seconds=OPEN_TIMEOUT_SECONDS,
                 read_timeout_seconds=READ_TIMEOUT_SECONDS,
-                decoder_threads=_DECODER_THREADS,
                 ca_file=settings.camera_ca_file,
             ),
             reconnect_min_seconds=RECONNECT_MIN_SECONDS,
@@ -218,7 +202,7 @@ def capture_settings(settings: IngestSettings) -> Configure:
             hardware=settings.ingest_hardware,
         ),
         frames=FrameSettings(
-            motion=None if settings.ingest_motion_gate is MotionGateMode.OFF else motion,
+            motion_hold_seconds=None if is_off else _MOTION_HOLD_SECONDS,
             jpeg_quality=JPEG_QUALITY,
             max_width_px=settings.ingest_max_frame_width_px,
             snapshot_interval_seconds=SNAPSHOT_SECONDS,

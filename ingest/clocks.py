@@ -103,17 +103,11 @@ class Timeline:
 
         ``seen_ms`` is the capture time of the latest frame, sent or not.
         """
-        self.last_ms = max(self.last_ms, seen_ms, now_ms - TICK_DELAY_MS)
-        return self.last_ms
+        return self.reached(max(seen_ms, now_ms - TICK_DELAY_MS))
 
-    def held_back(self, settled_ms: int) -> int:
-        """Return the time of a tick while frames after ``settled_ms`` are held back."""
+    def reached(self, settled_ms: int) -> int:
+        """Return the time of a tick if no frame of ``settled_ms`` or earlier can follow."""
         self.last_ms = max(self.last_ms, settled_ms)
-        return self.last_ms
-
-    def disconnected(self, now_ms: int) -> int:
-        """Return the time of a tick after the connection's end, when no older frame can follow."""
-        self.last_ms = max(self.last_ms, now_ms)
         return self.last_ms
 
 

@@ -14,7 +14,6 @@ from prometheus_client.registry import Collector
 
 from common.metrics import METRICS, OTHER_CAMERAS, counter, gauge, histogram
 from common.records.cameras import CameraState
-from ingest.errors import CaptureErrorCode
 
 _DELAY_BUCKETS_SECONDS = (0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0)
 
@@ -80,60 +79,23 @@ class CameraGauges(Collector):
 
 
 class IngestMetrics:
-    """Metrics of an ingest worker. Thread-safe."""
+    """Metrics of an ingest worker (see :mod:`common.metric_catalogue`). Thread-safe."""
 
     def __init__(self, registry: CollectorRegistry | None = None) -> None:
         """Create the metrics in ``registry``, by default in a new registry."""
         self.registry = registry or CollectorRegistry()
-        self._cameras = gauge("platestream_ingest_cameras", self.registry)
-        self._decoded = counter("platestream_ingest_frames_decoded_total", self.registry)
-        self._sent = counter("platestream_ingest_frames_sent_total", self.registry)
-        self._still = counter("platestream_ingest_frames_without_motion_total", self.registry)
-        self._dropped = counter("platestream_ingest_frames_dropped_total", self.registry)
+        self.cameras = gauge("platestream_ingest_cameras", self.registry)
+        self.decoded = counter("platestream_ingest_frames_decoded_total", self.registry)
+        self.sent = counter("platestream_ingest_frames_sent_total", self.registry)
+        self.still = counter("platestream_ingest_frames_without_motion_total", self.registry)
+        self.dropped = counter("platestream_ingest_frames_dropped_total", self.registry)
         self.ticks = counter("platestream_ingest_ticks_sent_total", self.registry)
-        self._lost = counter("platestream_ingest_connections_lost_total", self.registry)
+        self.lost = counter("platestream_ingest_connections_lost_total", self.registry)
         self.processes = gauge("platestream_ingest_processes", self.registry)
-        self.processes_lost = counter("platestream_ingest_process_crashes_total", self.registry)
-        self._snapshots = counter("platestream_ingest_snapshots_total", self.registry)
-        self._config_faults = counter("platestream_ingest_config_errors_total", self.registry)
-        self._waiting = gauge("platestream_ingest_send_buffer_bytes", self.registry)
-        self._delay = histogram(
+        self.crashes = counter("platestream_ingest_process_crashes_total", self.registry)
+        self.snapshots = counter("platestream_ingest_snapshots_total", self.registry)
+        self.config_errors = counter("platestream_ingest_config_errors_total", self.registry)
+        self.waiting_bytes = gauge("platestream_ingest_send_buffer_bytes", self.registry)
+        self.delay_seconds = histogram(
             "platestream_ingest_send_delay_seconds", self.registry, buckets=_DELAY_BUCKETS_SECONDS
         )
-
-    def cameras(self, state: CameraState, count: int) -> None:
-        """Set the number of cameras in a state."""
-        self._cameras.labels(state.value).set(count)
-
-    def frames_decoded(self, count: int) -> None:
-        """Count decoded frames."""
-        self._decoded.inc(count)
-
-    def frame_sent(self, delay_seconds: float) -> None:
-        """Count a frame that was passed to Kafka ``delay_seconds`` after its capture."""
-        self._sent.inc()
-        self._delay.observe(delay_seconds)
-
-    def frames_still(self, count: int) -> None:
-        """Count frames without motion."""
-        self._still.inc(count)
-
-    def frame_dropped(self, reason: DropReason, count: int = 1) -> None:
-        """Count dropped frames."""
-        self._dropped.labels(reason.value).inc(count)
-
-    def connection_lost(self, code: CaptureErrorCode) -> None:
-        """Count a connection that failed or ended."""
-        self._lost.labels(code.name.lower()).inc()
-
-    def snapshot(self, outcome: SnapshotOutcome) -> None:
-        """Count the outcome of a snapshot upload."""
-        self._snapshots.labels(outcome.value).inc()
-
-    def config_fault(self) -> None:
-        """Count an unreadable configuration."""
-        self._config_faults.inc()
-
-    def waiting_bytes(self, count: int) -> None:
-        """Set the number of bytes that are waiting for Kafka."""
-        self._waiting.set(count)

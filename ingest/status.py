@@ -1,9 +1,8 @@
 """Tracks the status of a camera and decides when it is published."""
 
 from dataclasses import dataclass
-from uuid import UUID
 
-from common.records.cameras import CameraState, CameraStatus
+from common.records.cameras import CameraConfig, CameraState, CameraStatus
 from ingest.clocks import Instant
 from ingest.errors import CaptureErrorCode
 
@@ -14,16 +13,6 @@ class StatusRules:
 
     offline_after_seconds: float
     heartbeat_seconds: float = 5.0
-
-
-@dataclass(frozen=True, kw_only=True)
-class CameraIdentity:
-    """The IDs in a status: camera, account, configuration revision and worker."""
-
-    camera_id: UUID
-    owner_id: UUID
-    revision: int
-    worker: str
 
 
 class StatusTracker:
@@ -67,13 +56,16 @@ class StatusTracker:
             return None
         return max(0.0, at.seconds - self._last_frame.seconds)
 
-    def due(self, at: Instant, identity: CameraIdentity) -> CameraStatus | None:
-        """Return the status if it is due because of a change or as a heartbeat, otherwise None."""
+    def due(self, at: Instant, config: CameraConfig, worker: str) -> CameraStatus | None:
+        """Return the status if it is due because of a change or as a heartbeat, otherwise None.
+
+        ``worker`` is the worker's name in the status.
+        """
         self._check_silence(at)
         if not self._is_due(at):
             return None
         self._published_seconds = at.seconds
-        return self._status(at, identity)
+        return self._status(at, config, worker)
 
     def _check_silence(self, at: Instant) -> None:
         waiting = self.state in (CameraState.CONNECTING, CameraState.ONLINE)
@@ -93,13 +85,13 @@ class StatusTracker:
             return False
         return at.seconds - self._published_seconds >= self._rules.heartbeat_seconds
 
-    def _status(self, at: Instant, identity: CameraIdentity) -> CameraStatus:
+    def _status(self, at: Instant, config: CameraConfig, worker: str) -> CameraStatus:
         width_px, height_px = self._size_px or (None, None)
         return CameraStatus(
-            camera_id=identity.camera_id,
-            owner_id=identity.owner_id,
-            revision=identity.revision,
-            worker=identity.worker,
+            camera_id=config.camera_id,
+            owner_id=config.owner_id,
+            revision=config.revision,
+            worker=worker,
             state=self.state,
             at_ms=at.unix_ms,
             last_seen_ms=self._last_seen_ms,

@@ -11,12 +11,12 @@ from common.records.cameras import CameraConfig, CameraState, CameraStatus
 from common.secrets import SecretBox
 from common.urls.streams import StreamUrl, StreamUrlRules, parse_stream_url
 from ingest.capture.messages import Connected, Disconnected, Dropped, Report, Sampled, StatusReport
-from ingest.clocks import Clock, Instant
+from ingest.clocks import Instant
 from ingest.errors import CaptureErrorCode
 from ingest.frames.pipeline import FramePipeline, PipelineDeps
-from ingest.metrics import IngestMetrics, ReportedCamera
+from ingest.metrics import ReportedCamera
 from ingest.processes.pool import Capture, CapturePool
-from ingest.status import CameraIdentity, StatusRules, StatusTracker
+from ingest.status import StatusRules, StatusTracker
 
 log = structlog.get_logger(__name__)
 
@@ -32,14 +32,11 @@ class CameraSessionSettings:
 
 
 @dataclass(frozen=True, kw_only=True)
-class CameraSessionDeps:
+class CameraSessionDeps(PipelineDeps):
     """Collaborators that all camera sessions of a worker share."""
 
-    pipeline: PipelineDeps
     captures: CapturePool
     secrets: SecretBox
-    metrics: IngestMetrics
-    now: Clock
 
 
 class CameraSession:
@@ -57,7 +54,7 @@ class CameraSession:
         self._deps = deps
         self._lock = threading.Lock()
         self._config = config
-        self._pipeline = FramePipeline(config, deps.pipeline)
+        self._pipeline = FramePipeline(config, deps)
         self._capture: Capture | None = None
         self._prepared: Capture | None = None
         with self._lock:
@@ -115,30 +112,23 @@ class CameraSession:
             self._tracker = self._begin()
             return stopped
 
-    def stop(self) -> Capture | None:
-        """Stop the capture without waiting for its end. Return the capture, if there is one."""
-        with self._lock:
-            stopped = self._stop_capture()
-        self._pipeline.close()
-        return stopped
+    def stop(self, *, deleted: bool = False) -> Capture | None:
+        """Stop the capture without waiting for its end. Return the capture, if there is one.
 
-    def end(self) -> Capture | None:
-        """Stop a deleted camera and end its passes. Return the stopped capture, if there is one."""
+        If the camera was ``deleted``, its passes end.
+        """
         with self._lock:
             stopped = self._stop_capture()
-        self._pipeline.end(deleted=True)
+        if deleted:
+            self._pipeline.end(deleted=True)
+        else:
+            self._pipeline.close()
         return stopped
 
     def due_status(self, now: Instant) -> CameraStatus | None:
         """Return the status if it must be sent now, otherwise None."""
         with self._lock:
-            identity = CameraIdentity(
-                camera_id=self._config.camera_id,
-                owner_id=self._config.owner_id,
-                revision=self._config.revision,
-                worker=self._settings.worker,
-            )
-            return self._tracker.due(now, identity)
+            return self._tracker.due(now, self._config, self._settings.worker)
 
     def tick_if_silent(self, now: Instant) -> None:
         """Send a tick if no frame was sent recently, unless the camera is disabled."""
@@ -167,7 +157,7 @@ class CameraSession:
             case StatusReport():
                 self._pipeline.on_status(report)
             case Disconnected():
-                self._deps.metrics.connection_lost(report.code)
+                self._deps.metrics.lost.labels(report.code.name.lower()).inc()
                 self._pipeline.disconnected()
 
     def _begin(self) -> StatusTracker:
@@ -194,11 +184,11 @@ class CameraSession:
             return parse_stream_url(text, self._settings.addresses)
         except MisconfiguredError:
             log.error("stream_url_undecryptable", camera_id=str(self.camera_id))
-            self._deps.metrics.config_fault()
+            self._deps.metrics.config_errors.inc()
             return CaptureErrorCode.SECRET_KEY
         except InvalidInputError as error:
             log.error("stream_url_rejected", camera_id=str(self.camera_id), code=error.code)
-            self._deps.metrics.config_fault()
+            self._deps.metrics.config_errors.inc()
             return CaptureErrorCode.FORBIDDEN
 
     def _stop_capture(self) -> Capture | None:

@@ -10,8 +10,6 @@ import structlog
 from common.records.cameras import CameraConfig, CameraState
 from ingest.assignment.camera import CameraSession, CameraSessionDeps, CameraSessionSettings
 from ingest.clocks import Instant
-from ingest.frames.producer import FrameProducer
-from ingest.frames.snapshots import SnapshotUploader
 from ingest.metrics import ReportedCamera
 from ingest.processes.pool import Capture
 
@@ -84,14 +82,10 @@ class Fleet:
         self,
         settings: CameraSessionSettings,
         deps: CameraSessionDeps,
-        statuses: FrameProducer,
-        snapshots: SnapshotUploader,
     ) -> None:
         """Start without cameras."""
         self._settings = settings
         self._deps = deps
-        self._statuses = statuses
-        self._snapshots = snapshots
         self._lock = threading.Lock()
         self._partitions: dict[int, dict[UUID, CameraSession]] = {}
         self._stopping: list[Capture] = []
@@ -128,7 +122,7 @@ class Fleet:
             camera.tick_if_silent(now)
             states[camera.state] += 1
         for state in CameraState:
-            self._deps.metrics.cameras(state, states[state])
+            self._deps.metrics.cameras.labels(state).set(states[state])
 
     def views(self, now: Instant) -> tuple[ReportedCamera, ...]:
         """Return the current state of each camera."""
@@ -168,11 +162,11 @@ class Fleet:
     def _remove(self, cameras: dict[UUID, CameraSession], camera_id: UUID) -> None:
         camera = cameras.pop(camera_id, None)
         if camera is not None:
-            self._retire(camera.end())
-            self._snapshots.remove(camera.owner_id, camera_id)
+            self._retire(camera.stop(deleted=True))
+            self._deps.snapshots.remove(camera.owner_id, camera_id)
             log.info("camera_deleted", camera_id=str(camera_id))
         # If no worker was running when the camera was deleted, its status still exists.
-        self._statuses.delete_status(camera_id)
+        self._deps.frames.delete_status(camera_id)
 
     def _publish_if_held(self, camera: CameraSession, now: Instant) -> None:
         # Send while holding the lock, because a status after the camera's tombstone would remain in
@@ -185,7 +179,7 @@ class Fleet:
     def _publish_status(self, camera: CameraSession, now: Instant) -> None:
         status = camera.due_status(now)
         if status is not None:
-            self._statuses.send_status(status)
+            self._deps.frames.send_status(status)
 
     def _retire(self, capture: Capture | None) -> None:
         if capture is not None:

@@ -154,7 +154,7 @@ class AssignmentFollower:
         try:
             change = _change(partition, record.key, record.value)
         except InvalidInputError as error:
-            self._metrics.config_fault()
+            self._metrics.config_errors.inc()
             log.error(
                 "config_record_unreadable",
                 partition=partition,

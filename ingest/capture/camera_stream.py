@@ -104,7 +104,6 @@ class CameraStream:
     def __init__(
         self,
         opened: OpenedStream,
-        decoder_threads: int,
         deadline: ConnectionDeadline,
         played: PlayedSegments,
         now: Clock | None = None,
@@ -125,9 +124,9 @@ class CameraStream:
         self._container = container
         self._video = container.streams.video[0]
         self._video.codec_context.options = DECODER_OPTIONS
-        self._video.thread_count = decoder_threads
-        # Use slice threads, because frame threads delay the output by one frame per thread.
-        self._video.thread_type = "NONE" if decoder_threads == 1 else "SLICE"
+        # More threads use more CPU time in total.
+        self._video.thread_count = 1
+        self._video.thread_type = "NONE"
         self._formats = frozenset(container.format.name.split(","))
         self._device = device
         self._bad_packets = 0
@@ -206,19 +205,15 @@ class CameraStream:
             if self._held is not None or self._can_reduce():
                 yield from self._at_key_frame(packet, arrival)
                 return
-        elif self._rises(packet, arrival):
+        elif not self._is_still:
+            self._sizes.skip()
+        elif self._sizes.rises(packet.size, arrival.seconds, packet.pts):
             yield from self._open()
         if self._held is not None and not self._held.is_full and packet.size:
             self._held.add(packet, arrival)
             return
         yield from self._open()
         yield from self._decoded(packet, arrival)
-
-    def _rises(self, packet: "av.Packet[Any]", arrival: Instant) -> bool:
-        if not self._is_still:
-            self._sizes.skip()
-            return False
-        return self._sizes.rises(packet.size, arrival.seconds, packet.pts)
 
     def _can_reduce(self) -> bool:
         return self._is_still and self._effort is DecodeEffort.ALL and self._sizes.can_reduce()

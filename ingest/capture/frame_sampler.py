@@ -35,7 +35,8 @@ class FrameSampler:
         self.sample_fps = sample_fps
         """Number of frames to sample per second. Any thread can set this."""
         self._sampler = Sampler()
-        self._motion = None if settings.motion is None else MotionFilter(settings.motion)
+        hold_seconds = settings.motion_hold_seconds
+        self._motion = None if hold_seconds is None else MotionFilter(hold_seconds)
         self._opens_connection = True
         self._snapshot_due_seconds = 0.0
         self._report_due_seconds = 0.0

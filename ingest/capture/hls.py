@@ -217,11 +217,13 @@ class PlaylistSource:
             if begun.startswith(_FIRST_LINE):
                 begun = self._checked(begun + _read(body, _MAX_BYTES + 1 - len(begun)))
                 self._played.playlist(url, begun.decode("utf-8", "replace"))
-                return PrefixedBody(begun, body)
+                body.unread(begun)
+                return body
         except CaptureError:
             body.close()
             raise
-        return self._played.segment(url, PrefixedBody(begun, body))
+        body.unread(begun)
+        return self._played.segment(url, body)
 
     def _checked(self, playlist: bytes) -> bytes:
         self._renditions += playlist.count(b"#EXT-X-STREAM-INF:")
@@ -229,30 +231,6 @@ class PlaylistSource:
         if len(playlist) > _MAX_BYTES or self._renditions > _MAX_RENDITIONS:
             raise CaptureError(CaptureErrorCode.TOO_MUCH)
         return playlist
-
-
-class PrefixedBody:
-    """A body whose first bytes have already been read."""
-
-    def __init__(self, begun: bytes, rest: HttpBody) -> None:
-        """``begun`` was already read from ``rest``."""
-        self._begun = begun
-        self._rest = rest
-
-    def read(self, size: int) -> bytes:
-        """Return at most ``size`` bytes, or no bytes at the end.
-
-        Raises:
-            CaptureError: the camera timed out or closed the connection.
-        """
-        if not self._begun:
-            return self._rest.read(size)
-        given, self._begun = self._begun[:size], self._begun[size:]
-        return given
-
-    def close(self) -> None:
-        """Close the connection."""
-        self._rest.close()
 
 
 def _read(body: HttpBody, minimum_bytes: int) -> bytes:

@@ -10,23 +10,34 @@ import http.client
 import io
 import socket
 import ssl
-import urllib.error
-import urllib.request
-from collections.abc import Callable
-from functools import cache, partial
+import string
+from contextlib import suppress
+from functools import cache
 from http import HTTPStatus
+from ipaddress import ip_address
 from typing import Any, Final
-from urllib.parse import unquote, urlsplit, urlunsplit
+from urllib.parse import quote, urljoin, urlsplit
 
 from common.errors import InvalidInputError
-from common.urls.streams import StreamScheme, StreamUrlRules, parse_stream_url
-from ingest.addresses import resolve
+from common.urls.resolver import look_up
+from common.urls.streams import (
+    StreamScheme,
+    StreamUrl,
+    StreamUrlRules,
+    check_address,
+    literal_address,
+    parse_stream_url,
+)
+from ingest.capture.authentication import split_login
 from ingest.capture.deadline import ConnectionDeadline
-from ingest.errors import CaptureError, CaptureErrorCode
+from ingest.capture.messages import CaptureLimits
+from ingest.errors import CaptureError, CaptureErrorCode, refusal
 
-_USER_AGENT: Final = "platestream"
-_CREDENTIALS_REJECTED: Final = frozenset({HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN})
+_FIELDS: Final = (b"User-Agent: platestream", b"Accept: */*", b"Connection: close")
+_SOAP_FIELDS: Final = (b"Content-Type: application/soap+xml; charset=utf-8",)
 _SOAP_FAULTS: Final = frozenset({HTTPStatus.BAD_REQUEST, HTTPStatus.INTERNAL_SERVER_ERROR})
+_REDIRECTS: Final = frozenset({301, 302, 303, 307, 308})
+_MAX_REDIRECTS: Final = 10
 
 
 class HttpBody:
@@ -35,6 +46,7 @@ class HttpBody:
     def __init__(self, response: http.client.HTTPResponse) -> None:
         self._response = response
         self._is_broken = False
+        self._begun = b""
         self.media_type = response.headers.get_content_type()
 
     def read(self, size: int) -> bytes:
@@ -43,6 +55,9 @@ class HttpBody:
         Raises:
             CaptureError: the camera timed out or closed the connection, or the capture was stopped.
         """
+        if self._begun:
+            begun, self._begun = self._begun[:size], self._begun[size:]
+            return begun
         # PyAV raises the first error when FFmpeg returns, and prints each later error.
         if self._is_broken:
             return b""
@@ -56,6 +71,10 @@ class HttpBody:
             self._is_broken = True
             raise CaptureError(CaptureErrorCode.SILENT) from error
 
+    def unread(self, begun: bytes) -> None:
+        """Return ``begun``, which was just read, to the body."""
+        self._begun = begun
+
     def close(self) -> None:
         """Close the connection."""
         self._response.close()
@@ -68,25 +87,19 @@ class HttpSource:
         self,
         text: str,
         rules: StreamUrlRules,
+        limits: CaptureLimits,
         deadline: ConnectionDeadline,
         *,
-        timeout_seconds: float,
-        ca_file: str = "",
         sends_password: bool = True,
     ) -> None:
         """``text`` is the stream URL, including the user name and password, if any.
 
-        ``timeout_seconds`` limits each wait for the camera. ``ca_file`` contains the certificates
-        that verify the camera's certificate. If empty, there is no verification.
-        ``sends_password``: whether basic authentication is allowed, not only digest authentication.
+        ``sends_password``: whether Basic is allowed, not only Digest.
         """
-        self.url, user, password = _without_user(text)
+        self.url, self._login = split_login(text, sends_password=sends_password)
         self._rules = rules
         self._deadline = deadline
-        self._timeout_seconds = timeout_seconds
-        self._ca_file = ca_file
-        self._answers: list[http.client.HTTPResponse] = []
-        self._opener = self._make_opener(user, password, sends_password)
+        self._limits = limits
 
     def open(self, url: str, soap: bytes | None = None) -> HttpBody:
         """Return the body at a URL, after redirects and authentication.
@@ -96,68 +109,85 @@ class HttpSource:
         Raises:
             CaptureError: the URL is forbidden, or the server does not respond or returns an error.
         """
-        self._check(url)
-        self._answers.clear()
-        try:
-            return HttpBody(self._answer(url, soap))
-        except CaptureError:
-            self._close_answers()
-            raise
-
-    def _answer(self, url: str, soap: bytes | None) -> http.client.HTTPResponse:
-        headers = {"User-Agent": _USER_AGENT}
         if soap is not None:
-            headers["Content-Type"] = "application/soap+xml; charset=utf-8"
-        request = urllib.request.Request(url, soap, headers)
-        missing = CaptureErrorCode.NO_STREAM if soap is None else CaptureErrorCode.NOT_ONVIF
-        try:
-            self._opener.open(request, timeout=self._timeout_seconds)
-        except urllib.error.HTTPError as error:
-            is_refusal = error.code in _CREDENTIALS_REJECTED
-            raise CaptureError(CaptureErrorCode.CREDENTIALS if is_refusal else missing) from None
-        except ValueError:
-            # urllib raises this for an unknown authentication scheme.
-            raise CaptureError(CaptureErrorCode.CREDENTIALS) from None
-        except (OSError, http.client.HTTPException) as error:
-            is_untrusted = isinstance(getattr(error, "reason", error), ssl.SSLCertVerificationError)
-            code = CaptureErrorCode.CERTIFICATE if is_untrusted else CaptureErrorCode.UNREACHABLE
-            raise CaptureError(code) from None
-        # urllib does not close the responses that requested a password or redirected.
-        answer = self._answers.pop()
-        self._close_answers()
+            return HttpBody(self._answer(url, soap))
+        for _ in range(_MAX_REDIRECTS + 1):
+            answer = self._answer(url)
+            if answer.status not in _REDIRECTS:
+                return HttpBody(answer)
+            # Do not read the redirect's body, which may never end.
+            answer.close()
+            target = quote(answer.headers.get("Location", ""), string.punctuation, "iso-8859-1")
+            url = urljoin(url, target)
+        raise CaptureError(CaptureErrorCode.NO_STREAM)
+
+    def _answer(self, url: str, soap: bytes | None = None) -> http.client.HTTPResponse:
+        """Return a successful response, a redirect of GET, or a SOAP fault."""
+        checked = self._checked(url)
+        answer = self._requested(checked, soap)
+        # Only the camera's host and port get the password, not other targets of a redirect.
+        if (
+            answer.status == HTTPStatus.UNAUTHORIZED
+            and _origin(url) == _origin(self.url)
+            and self._login.challenged(answer.headers.get_all("WWW-Authenticate", ()))
+        ):
+            answer.close()
+            answer = self._requested(checked, soap)
+        if soap is not None:
+            is_accepted = answer.status == HTTPStatus.OK or answer.status in _SOAP_FAULTS
+        else:
+            is_accepted = answer.status < HTTPStatus.BAD_REQUEST
+        if not is_accepted:
+            answer.close()
+            code = refusal(answer.status)
+            if soap is not None and code is not CaptureErrorCode.CREDENTIALS:
+                code = CaptureErrorCode.NOT_ONVIF
+            raise CaptureError(code)
         return answer
 
-    def _close_answers(self) -> None:
-        for answer in self._answers:
-            answer.close()
-
-    def _check(self, url: str) -> None:
+    def _requested(self, url: StreamUrl, soap: bytes | None) -> http.client.HTTPResponse:
+        parts = urlsplit(url.text)
+        target = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
+        is_ours = _origin(url.text) == _origin(self.url)
+        method = "GET" if soap is None else "POST"
+        proof = self._login.authorization(method, target) if is_ours else None
         try:
-            scheme = parse_stream_url(url, self._rules).scheme
+            host = parts.netloc.rpartition("@")[2]
+            start = f"{method} {target} HTTP/1.1\r\nHost: {host}".encode("ascii")
+            lines = [start, *_FIELDS]
+            if proof is not None:
+                lines.append(b"Authorization: " + proof)
+            if soap is not None:
+                lines += [*_SOAP_FIELDS, b"Content-Length: %d" % len(soap)]
+            return self._response(url, b"\r\n".join((*lines, b"", soap or b"")))
+        except (OSError, http.client.HTTPException, ValueError):
+            raise CaptureError(CaptureErrorCode.UNREACHABLE) from None
+
+    def _response(self, url: StreamUrl, request: bytes) -> http.client.HTTPResponse:
+        waits = self._deadline, self._limits.read_timeout_seconds
+        # The response has its own reference to the socket.
+        with connect(url, self._rules, self._limits, self._deadline) as connection:
+            connection.settimeout(self._limits.read_timeout_seconds)
+            connection.sendall(request)
+            answer = http.client.HTTPResponse(connection)
+            # Check the deadline in the stream: the response reads headers and chunks unchecked.
+            guarded = _GuardedStream(answer.fp.detach(), connection, *waits)
+            answer.fp = io.BufferedReader(guarded)
+            try:
+                answer.begin()
+            except BaseException:
+                answer.close()
+                raise
+            return answer
+
+    def _checked(self, text: str) -> StreamUrl:
+        try:
+            url = parse_stream_url(text, self._rules)
         except InvalidInputError as error:
             raise CaptureError(CaptureErrorCode.FORBIDDEN) from error
-        if scheme not in (StreamScheme.HTTP, StreamScheme.HTTPS):
+        if url.scheme not in (StreamScheme.HTTP, StreamScheme.HTTPS):
             raise CaptureError(CaptureErrorCode.FORBIDDEN)
-
-    def _make_opener(
-        self, user: str | None, password: str, sends_password: bool
-    ) -> urllib.request.OpenerDirector:
-        passwords = urllib.request.HTTPPasswordMgrWithDefaultRealm()
-        if user is not None:
-            # Only this host and port get the password, not other targets of a redirect.
-            passwords.add_password(None, _origin(self.url), user, password)
-        opener = urllib.request.OpenerDirector()
-        for handler in (
-            _HttpHandler(self._rules, self._deadline, self._answers),
-            _HttpsHandler(self._rules, self._deadline, self._answers, self._ca_file),
-            _RedirectHandler(self._check),
-            *([urllib.request.HTTPBasicAuthHandler(passwords)] if sends_password else []),
-            urllib.request.HTTPDigestAuthHandler(passwords),
-            urllib.request.HTTPDefaultErrorHandler(),
-            _ErrorProcessor(),
-        ):
-            opener.add_handler(handler)
-        return opener
+        return url
 
 
 class _GuardedStream(io.RawIOBase):
@@ -189,116 +219,61 @@ class _GuardedStream(io.RawIOBase):
         super().close()
 
 
-class _CheckedConnection(http.client.HTTPConnection):
-    """Connects to the checked IP address, but uses the requested host name."""
+def resolve(host: str, port: int, rules: StreamUrlRules) -> str:
+    """Return an IP address of ``host``, checked against the rules.
 
-    def __init__(
-        self, host: str, *, rules: StreamUrlRules, deadline: ConnectionDeadline, **options: Any
-    ) -> None:
-        super().__init__(host, **options)
-        self._rules = rules
-        self._deadline = deadline
-        self._timeout_seconds: float = options["timeout"]
-        # Check the deadline here: http.client reads headers, chunk lengths and trailers unchecked.
-        self.response_class = self._respond  # type: ignore[assignment]
+    Callers connect to this address and not to the name. This prevents DNS rebinding. A name is
+    rejected if any of its addresses is forbidden.
 
-    def connect(self) -> None:
-        address = resolve(self.host, self.port, self._rules)
-        seconds = self._deadline.remaining_seconds(self._timeout_seconds)
-        self.sock = socket.create_connection((address, self.port), seconds)
+    Raises:
+        CaptureError: the address is forbidden, or the name cannot be resolved.
+    """
+    literal = literal_address(host)
+    # The host may be in a legacy form (127.1), which resolvers interpret differently.
+    addresses = [] if literal is None else [str(literal)]
+    if literal is None:
+        with suppress(OSError, UnicodeError):
+            addresses = [one.text for one in look_up(host, port)]
+    try:
+        for address in addresses:
+            check_address(ip_address(address.partition("%")[0]), rules)
+    except InvalidInputError as error:
+        raise CaptureError(CaptureErrorCode.FORBIDDEN) from error
+    if not addresses:
+        raise CaptureError(CaptureErrorCode.UNREACHABLE)
+    return addresses[0]
 
-    def _respond(self, connection: socket.socket, *args: Any, **options: Any) -> Any:
-        answer = http.client.HTTPResponse(connection, *args, **options)
-        stream = answer.fp.detach()
-        guarded = _GuardedStream(stream, connection, self._deadline, self._timeout_seconds)
-        answer.fp = io.BufferedReader(guarded)
-        return answer
 
+def connect(
+    url: StreamUrl, rules: StreamUrlRules, limits: CaptureLimits, deadline: ConnectionDeadline
+) -> socket.socket:
+    """Return a connection to a camera at a checked IP address, over TLS for rtsps and https.
 
-class _CheckedTlsConnection(_CheckedConnection):
-    default_port = http.client.HTTPS_PORT
-
-    def __init__(self, host: str, *, ca_file: str, **options: Any) -> None:
-        super().__init__(host, **options)
-        self._ca_file = ca_file
-
-    def connect(self) -> None:
-        super().connect()
-        tls = tls_context(self._ca_file).wrap_socket(
-            self.sock, server_hostname=self.host, do_handshake_on_connect=False
-        )
-        self.sock = tls
-        with self._deadline.guarded_wait(tls, self._timeout_seconds):
+    Raises:
+        CaptureError: the IP address is forbidden, or the certificate cannot be verified.
+        OSError: the camera cannot be reached.
+    """
+    address = resolve(url.host, url.port, rules)
+    seconds = deadline.remaining_seconds(limits.open_timeout_seconds)
+    connection = socket.create_connection((address, url.port), seconds)
+    if url.scheme in (StreamScheme.RTSP, StreamScheme.HTTP):
+        return connection
+    tls = _tls_context(limits.ca_file).wrap_socket(
+        connection, server_hostname=url.host, do_handshake_on_connect=False
+    )
+    try:
+        with deadline.guarded_wait(tls, limits.open_timeout_seconds):
             tls.do_handshake()
-
-
-class _HttpHandler(urllib.request.HTTPHandler):
-    def __init__(
-        self,
-        rules: StreamUrlRules,
-        deadline: ConnectionDeadline,
-        answers: list[http.client.HTTPResponse],
-    ) -> None:
-        super().__init__()
-        self._options: dict[str, Any] = {"rules": rules, "deadline": deadline}
-        self._answers = answers
-
-    def http_open(self, req: urllib.request.Request) -> http.client.HTTPResponse:
-        answer = self.do_open(partial(_CheckedConnection, **self._options), req)
-        self._answers.append(answer)
-        return answer
-
-
-class _HttpsHandler(urllib.request.HTTPSHandler):
-    def __init__(
-        self,
-        rules: StreamUrlRules,
-        deadline: ConnectionDeadline,
-        answers: list[http.client.HTTPResponse],
-        ca_file: str,
-    ) -> None:
-        super().__init__()
-        self._options: dict[str, Any] = {"rules": rules, "deadline": deadline, "ca_file": ca_file}
-        self._answers = answers
-
-    def https_open(self, req: urllib.request.Request) -> http.client.HTTPResponse:
-        answer = self.do_open(partial(_CheckedTlsConnection, **self._options), req)
-        self._answers.append(answer)
-        return answer
-
-
-class _RedirectHandler(urllib.request.HTTPRedirectHandler):
-    def __init__(self, check: Callable[[str], None]) -> None:
-        self._check = check
-
-    def redirect_request(
-        self,
-        req: urllib.request.Request,
-        fp: Any,
-        code: int,
-        msg: str,
-        headers: http.client.HTTPMessage,
-        newurl: str,
-    ) -> urllib.request.Request | None:
-        if req.data is not None:
-            return None
-        self._check(newurl)
-        # Otherwise urllib reads the redirect's body, which may never end.
-        fp.close()
-        return super().redirect_request(req, fp, code, msg, headers, newurl)
-
-
-class _ErrorProcessor(urllib.request.HTTPErrorProcessor):
-    def http_response(self, request: urllib.request.Request, response: Any) -> Any:
-        if request.data is not None and response.status in _SOAP_FAULTS:
-            return response
-        return super().http_response(request, response)
-
-    https_response = http_response
+    except BaseException as error:
+        tls.close()
+        if isinstance(error, ssl.SSLCertVerificationError):
+            raise CaptureError(CaptureErrorCode.CERTIFICATE) from None
+        raise
+    return tls
 
 
 @cache
-def tls_context(ca_file: str) -> ssl.SSLContext:
+def _tls_context(ca_file: str) -> ssl.SSLContext:
     """Return a TLS context, which verifies certificates only if there is a CA file.
 
     Used for rtsps and https cameras, most of which have self-signed certificates.
@@ -311,16 +286,5 @@ def tls_context(ca_file: str) -> ssl.SSLContext:
     return context
 
 
-def _without_user(text: str) -> tuple[str, str | None, str]:
-    parts = urlsplit(text)
-    user_info, _, host = parts.netloc.rpartition("@")
-    url = urlunsplit((parts.scheme, host, parts.path or "/", parts.query, ""))
-    if not user_info:
-        return url, None, ""
-    user, _, password = user_info.partition(":")
-    return url, unquote(user), unquote(password)
-
-
-def _origin(url: str) -> str:
-    parts = urlsplit(url)
-    return f"{parts.scheme}://{parts.netloc}/"
+def _origin(url: str) -> tuple[str, str]:
+    return urlsplit(url)[:2]

@@ -17,7 +17,7 @@ from ingest.errors import CaptureErrorCode
 
 @dataclass(frozen=True, kw_only=True)
 class CaptureLimits:
-    """Timeouts, decoder threads per stream, and trusted certificates.
+    """Timeouts of connections, and trusted certificates.
 
     ``ca_file`` contains the certificates (PEM) that verify cameras' certificates. If it is empty,
     cameras' certificates are not verified.
@@ -25,7 +25,6 @@ class CaptureLimits:
 
     open_timeout_seconds: float
     read_timeout_seconds: float
-    decoder_threads: int
     ca_file: str = ""
 
 
@@ -44,20 +43,14 @@ class ReaderSettings:
 
 
 @dataclass(frozen=True, kw_only=True)
-class MotionRules:
-    """Settings of the motion filter. Frames are sent for ``hold_seconds`` after the last motion."""
-
-    hold_seconds: float
-
-
-@dataclass(frozen=True, kw_only=True)
 class FrameSettings:
     """Settings for processing decoded frames. A ``max_width_px`` of 0 means no limit.
 
+    Frames are sent for ``motion_hold_seconds`` after the last motion (None: always).
     If ``may_reduce``, only key frames of a live stream are decoded while nothing moves.
     """
 
-    motion: MotionRules | None
+    motion_hold_seconds: float | None
     jpeg_quality: int
     max_width_px: int
     snapshot_interval_seconds: float

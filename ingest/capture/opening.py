@@ -1,9 +1,8 @@
 """Opens a camera's stream or a video file, depending on the URL's scheme."""
 
-import socket
-import ssl
 import time
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from operator import attrgetter
 from typing import Final
 from urllib.parse import urlsplit, urlunsplit
 
@@ -20,12 +19,12 @@ from common.urls.streams import (
     names_playlist,
     parse_stream_url,
 )
-from ingest.addresses import resolve
+from ingest.capture.authentication import split_login
 from ingest.capture.camera_stream import DECODER_OPTIONS, CameraStream, OpenedStream
 from ingest.capture.deadline import ConnectionDeadline
 from ingest.capture.hardware import VideoDevice
 from ingest.capture.hls import PlayedSegments, PlaylistSource
-from ingest.capture.http_source import HttpSource, tls_context
+from ingest.capture.http_source import HttpSource, connect
 from ingest.capture.messages import CaptureLimits
 from ingest.capture.rtsp_relay import RtspRelay
 from ingest.clocks import Clock
@@ -45,11 +44,19 @@ _RTSP_OPTIONS: Final = {
     "allowed_media_types": "video",
     # FFmpeg may only connect to the relay, which connects to the camera.
     "protocol_whitelist": "rtsp,rtp,tcp",
-    "fflags": "nobuffer",
     # Otherwise, FFmpeg estimates the frame rate from 20 frames, and opening takes 1.2 s, not 0.4 s.
     "fpsprobesize": "0",
 }
-_MAX_REDIRECTS: Final = 3
+_UDP_OPTIONS: Final = {
+    **_RTSP_OPTIONS,
+    "rtsp_transport": "udp",
+    # Accept packets only from the address and port that the relay allows.
+    "rtsp_flags": "filter_src",
+    "protocol_whitelist": "rtsp,rtp,tcp,udp",
+}
+_SERVER: Final = attrgetter("scheme", "host", "port")
+_MAX_CONNECTIONS: Final = 5
+"""Maximum number of connections to open a stream: redirects, and UDP instead of TCP."""
 _BODY_OPTIONS: Final = {
     **DECODER_OPTIONS,
     "format_whitelist": "mpjpeg,mjpeg,jpeg_pipe,mpegts,mov,mp4,matroska,webm,flv,h264,hevc",
@@ -100,7 +107,7 @@ def open_stream(
         # Omit the cause, because FFmpeg's errors contain the URL.
         code = deadline.expired_with or _opening_error_code(error, url.scheme, timed_out)
         raise CaptureError(code) from None
-    return CameraStream(opened, limits.decoder_threads, deadline, played, now, device)
+    return CameraStream(opened, deadline, played, now, device)
 
 
 @dataclass(frozen=True)
@@ -132,65 +139,51 @@ class _Opening:
         return OpenedStream(av.open(f"file:{path}", options=_FILE_OPTIONS, hwaccel=self._decoding))
 
     def _open_rtsp(self) -> OpenedStream:
-        url = self.url
-        for _ in range(_MAX_REDIRECTS + 1):
-            relay = RtspRelay(self._connect(url))
+        url, over_udp = self.url, False
+        bare, login = split_login(url.text)
+        for _ in range(_MAX_CONNECTIONS):
+            _, host, path, query, _ = urlsplit(bare)
+            camera = connect(url, self.rules, self.limits, self.deadline)
+            relay = RtspRelay(camera, host, login, over_udp=over_udp)
             self.deadline.close_on_stop(relay)
-            target = _at_relay(url, relay.port)
+            late_seconds = time.monotonic() + self.limits.open_timeout_seconds * _ALMOST
+            target = ("rtsp", f"127.0.0.1:{relay.port}", path, query, "")
             try:
                 container = av.open(
-                    target,
-                    options=_RTSP_OPTIONS,
+                    urlunsplit(target),
+                    options=_UDP_OPTIONS if over_udp else _RTSP_OPTIONS,
                     timeout=self._timeouts,
                     hwaccel=self._decoding,
                 )
+                # FFmpeg also opens a stream if no packet arrives in time.
+                if container.start_time is None and relay.refusal is not None:
+                    container.close()
+                    raise CaptureError(relay.refusal)
             except BaseException:
                 relay.close()
-                if relay.redirected_to is None:
-                    if relay.refusal is not None:
-                        raise CaptureError(relay.refusal) from None
+                if relay.redirected_to is not None:
+                    left, over_udp = url, False
+                    url = _redirected(left, relay.redirected_to, self.rules)
+                    bare, own_login = split_login(url.text)
+                    # Only the same camera gets the password again.
+                    is_same = _SERVER(url) == _SERVER(left)
+                    login = login if is_same else own_login
+                # Over UDP, the video of an rtsps camera would not be encrypted.
+                elif relay.rejects_tcp and not over_udp and url.scheme is StreamScheme.RTSP:
+                    over_udp = True
+                elif relay.refusal is not None:
+                    raise CaptureError(relay.refusal) from None
+                elif relay.has_answered and time.monotonic() > late_seconds:
+                    raise CaptureError(CaptureErrorCode.SILENT) from None
+                else:
                     raise
-                url = _redirected(url, relay.redirected_to, self.rules)
             else:
                 relay.opened()
                 return OpenedStream(container, relay)
         raise CaptureError(CaptureErrorCode.NO_STREAM)
 
-    def _connect(self, url: StreamUrl) -> socket.socket:
-        """Return a connection to a camera at a checked IP address, over TLS for rtsps.
-
-        Raises:
-            CaptureError: the IP address is forbidden, or the certificate cannot be verified.
-            OSError: the camera cannot be reached.
-        """
-        address = resolve(url.host, url.port, self.rules)
-        seconds = self.deadline.remaining_seconds(self.limits.open_timeout_seconds)
-        connection = socket.create_connection((address, url.port), seconds)
-        if url.scheme is not StreamScheme.RTSPS:
-            return connection
-        tls = tls_context(self.limits.ca_file).wrap_socket(
-            connection, server_hostname=url.host, do_handshake_on_connect=False
-        )
-        try:
-            with self.deadline.guarded_wait(tls, self.limits.open_timeout_seconds):
-                tls.do_handshake()
-        except ssl.SSLCertVerificationError:
-            tls.close()
-            raise CaptureError(CaptureErrorCode.CERTIFICATE) from None
-        except BaseException:
-            tls.close()
-            raise
-        return tls
-
     def _open_http(self) -> OpenedStream:
-        silence_seconds = self.limits.read_timeout_seconds
-        source = HttpSource(
-            self.url.text,
-            self.rules,
-            self.deadline,
-            timeout_seconds=silence_seconds,
-            ca_file=self.limits.ca_file,
-        )
+        source = HttpSource(self.url.text, self.rules, self.limits, self.deadline)
         body = source.open(source.url)
         if body.media_type in _PLAYLIST_TYPES or names_playlist(source.url):
             body.close()
@@ -235,14 +228,6 @@ class _Opening:
         return self.limits.open_timeout_seconds, self.limits.read_timeout_seconds
 
 
-def _at_relay(url: StreamUrl, port: int) -> str:
-    """Return the stream URL with the relay's host and port."""
-    parts = urlsplit(url.text)
-    user_info, at, _ = parts.netloc.rpartition("@")
-    netloc = f"{user_info}{at}127.0.0.1:{port}"
-    return urlunsplit((StreamScheme.RTSP.value, netloc, parts.path, parts.query, ""))
-
-
 def _redirected(url: StreamUrl, text: str, rules: StreamUrlRules) -> StreamUrl:
     """Return the target of a camera's redirect, checked like the stream URL.
 
@@ -259,24 +244,7 @@ def _redirected(url: StreamUrl, text: str, rules: StreamUrlRules) -> StreamUrl:
     allowed = {StreamScheme.RTSPS, url.scheme}
     if target.scheme not in allowed & {StreamScheme.RTSP, StreamScheme.RTSPS}:
         raise CaptureError(CaptureErrorCode.FORBIDDEN)
-    if (target.scheme, target.host, target.port) != (url.scheme, url.host, url.port):
-        return target
-    # Only the same camera gets the password again.
-    user_info, at, _ = urlsplit(url.text).netloc.rpartition("@")
-    parts = urlsplit(text)
-    netloc = f"{user_info}{at}{parts.netloc.rpartition('@')[2]}"
-    return replace(target, text=urlunsplit(parts._replace(netloc=netloc)))
-
-
-_OPENING_ERROR_CODES: Final[tuple[tuple[type[Exception], CaptureErrorCode], ...]] = (
-    (av.error.HTTPUnauthorizedError, CaptureErrorCode.CREDENTIALS),
-    (av.error.HTTPForbiddenError, CaptureErrorCode.CREDENTIALS),
-    (av.error.HTTPNotFoundError, CaptureErrorCode.NO_STREAM),
-    (av.error.HTTPClientError, CaptureErrorCode.NO_STREAM),
-    (av.error.HTTPServerError, CaptureErrorCode.NO_STREAM),
-    (av.error.DecoderNotFoundError, CaptureErrorCode.UNDECODABLE),
-    (av.error.InvalidDataError, CaptureErrorCode.NOT_VIDEO),
-)
+    return target
 
 
 def _opening_error_code(
@@ -284,7 +252,8 @@ def _opening_error_code(
 ) -> CaptureErrorCode:
     if timed_out:
         return CaptureErrorCode.UNREACHABLE
-    for kind, code in _OPENING_ERROR_CODES:
-        if isinstance(error, kind):
-            return code
+    if isinstance(error, av.error.DecoderNotFoundError):
+        return CaptureErrorCode.UNDECODABLE
+    if isinstance(error, av.error.InvalidDataError):
+        return CaptureErrorCode.NOT_VIDEO
     return CaptureErrorCode.NO_FILE if scheme is StreamScheme.FILE else CaptureErrorCode.UNREACHABLE

@@ -6,8 +6,6 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from ingest.capture.messages import MotionRules
-
 _EARLY_SHARE = 0.02
 """Fraction of the interval by which a frame can be early, because camera timestamps jitter."""
 
@@ -65,9 +63,9 @@ class MotionFilter:
     Frigate's motion detector, https://docs.frigate.video/configuration/motion_detection.
     """
 
-    def __init__(self, rules: MotionRules) -> None:
+    def __init__(self, hold_seconds: float) -> None:
         """Create a filter without a background. The first frame passes."""
-        self._rules = rules
+        self._hold_ms = hold_seconds * 1000
         self._background: NDArray[np.float32] | None = None
         self._last_ms = 0
         self._open_until_ms = 0.0
@@ -75,7 +73,7 @@ class MotionFilter:
     def passes(self, image: GreyImage, captured_ms: int) -> bool:
         """Add an image. Return whether to send the frame."""
         if self._moved(image, captured_ms):
-            self._open_until_ms = captured_ms + self._rules.hold_seconds * 1000
+            self._open_until_ms = captured_ms + self._hold_ms
         self._last_ms = captured_ms
         return captured_ms <= self._open_until_ms
 

@@ -76,9 +76,9 @@ class FramePipeline:
     def on_status(self, report: StatusReport) -> None:
         """Record a stream's progress, even without frames. Called by the process's thread."""
         metrics = self._deps.metrics
-        metrics.frames_decoded(report.decoded)
-        metrics.frames_still(report.still)
-        metrics.frame_dropped(DropReason.FAILED, report.failed)
+        metrics.decoded.inc(report.decoded)
+        metrics.still.inc(report.still)
+        metrics.dropped.labels(DropReason.FAILED).inc(report.failed)
         counted = self._counted
         counted["decoded"] += report.decoded
         counted["still"] += report.still
@@ -95,14 +95,14 @@ class FramePipeline:
             if self._deps.frames.has_capacity():
                 self._send_frame(report, captured_ms)
             else:
-                self._deps.metrics.frame_dropped(DropReason.BUFFER)
+                self._deps.metrics.dropped.labels(DropReason.BUFFER).inc()
                 self._counted["unsent"] += 1
         if report.is_snapshot:
             self._offer_snapshot(report, captured_ms)
 
     def frames_dropped(self, count: int) -> None:
         """Count frames that were dropped because this worker was too slow."""
-        self._deps.metrics.frame_dropped(DropReason.SLOW, count)
+        self._deps.metrics.dropped.labels(DropReason.SLOW).inc(count)
         self._counted["slow"] += count
 
     def disconnected(self) -> None:
@@ -110,13 +110,13 @@ class FramePipeline:
         with self._out_lock:
             self._is_connected = False
             now = self._deps.now()
-            self._send_tick(now, self._timeline.disconnected(now.unix_ms))
+            self._send_tick(now, self._timeline.reached(now.unix_ms))
 
     def close(self) -> None:
         """Send a last tick. Afterwards, nothing is sent, not even the frame being processed."""
         with self._out_lock:
             now = self._deps.now()
-            self._send_tick(now, self._timeline.disconnected(now.unix_ms))
+            self._send_tick(now, self._timeline.reached(now.unix_ms))
             self._is_closed = True
 
     def end(self, *, deleted: bool = False) -> None:
@@ -127,7 +127,7 @@ class FramePipeline:
         """
         with self._out_lock:
             now = self._deps.now()
-            end = self._meta_without_image(FrameKind.END, self._timeline.disconnected(now.unix_ms))
+            end = self._meta_without_image(FrameKind.END, self._timeline.reached(now.unix_ms))
             self._deps.frames.send_end(msgspec.structs.replace(end, deleted=deleted))
             self._is_connected = False
             self._is_closed = True
@@ -151,9 +151,9 @@ class FramePipeline:
 
     def _silent_ms(self, now: Instant) -> int:
         if not self._is_connected:
-            return self._timeline.disconnected(now.unix_ms)
+            return self._timeline.reached(now.unix_ms)
         if self._holds_back:
-            return self._timeline.held_back(self._reported_ms)
+            return self._timeline.reached(self._reported_ms)
         return self._timeline.tick(self._reported_ms, now.unix_ms)
 
     def _captured_ms(self, moment: Moment) -> int:
@@ -189,7 +189,8 @@ class FramePipeline:
                 counted["sent"] -= 1
                 counted["unsent"] += 1
         if sent:
-            self._deps.metrics.frame_sent((now.unix_ms - meta.captured_ms) / 1000)
+            self._deps.metrics.sent.inc()
+            self._deps.metrics.delay_seconds.observe((now.unix_ms - meta.captured_ms) / 1000)
 
     def _send_tick(self, now: Instant, captured_ms: int) -> None:
         self._sent_seconds = now.seconds

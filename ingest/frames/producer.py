@@ -212,7 +212,7 @@ class FrameProducer:
         if not is_taken:
             _end_span(message, "buffer_full")
         if not is_taken and image:
-            self._metrics.frame_dropped(DropReason.BUFFER)
+            self._metrics.dropped.labels(DropReason.BUFFER).inc()
         return is_taken
 
     def _begin_trace(self, meta: FrameMeta) -> Span | None:
@@ -233,7 +233,7 @@ class FrameProducer:
             if self._in_flight_bytes + message.size_bytes > limit_bytes:
                 return False
             self._in_flight_bytes += message.size_bytes
-        self._metrics.waiting_bytes(self._in_flight_bytes)
+        self._metrics.waiting_bytes.set(self._in_flight_bytes)
         worker.put(message)
         return True
 
@@ -286,7 +286,7 @@ class FrameProducer:
     def _release(self, message: _Message) -> None:
         with self._lock:
             self._in_flight_bytes -= message.size_bytes
-        self._metrics.waiting_bytes(self._in_flight_bytes)
+        self._metrics.waiting_bytes.set(self._in_flight_bytes)
 
     def _on_accepted(self, message: _Message) -> None:
         self._release(message)
@@ -303,7 +303,7 @@ class FrameProducer:
             log.warning("record_send_failed", camera_id=str(message.camera_id), error=reason)
 
     def _count_lost(self, camera_id: UUID, reason: str) -> None:
-        self._metrics.frame_dropped(DropReason.KAFKA)
+        self._metrics.dropped.labels(DropReason.KAFKA).inc()
         # Hundreds of frames per second can fail for the same reason.
         if (now_seconds := time.monotonic()) >= self._log_seconds:
             self._log_seconds = now_seconds + _LOG_INTERVAL_SECONDS

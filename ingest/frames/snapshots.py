@@ -62,7 +62,7 @@ class SnapshotUploader:
         with self._changed:
             is_new = snapshot.camera_id not in self._waiting
             if is_new and len(self._waiting) >= _MAX_WAITING:
-                self._metrics.snapshot(SnapshotOutcome.SKIPPED)
+                self._metrics.snapshots.labels(SnapshotOutcome.SKIPPED).inc()
                 return
             self._waiting[snapshot.camera_id] = (snapshot.owner_id, snapshot)
             self._changed.notify()
@@ -114,12 +114,12 @@ class SnapshotUploader:
                 return
             self._put(key, snapshot)
         except S3UnavailableError as error:
-            self._metrics.snapshot(SnapshotOutcome.FAILED)
+            self._metrics.snapshots.labels(SnapshotOutcome.FAILED).inc()
             if not self._is_failing:
                 log.warning("snapshot_uploads_failing", error=error.kind)
             self._is_failing = True
         else:
-            self._metrics.snapshot(SnapshotOutcome.STORED)
+            self._metrics.snapshots.labels(SnapshotOutcome.STORED).inc()
             if self._is_failing:
                 log.info("snapshot_uploads_recovered")
             self._is_failing = False

@@ -19,6 +19,7 @@ from common.errors import InvalidInputError
 from common.urls.streams import StreamUrlRules, parse_stream_url
 from ingest.capture.deadline import ConnectionDeadline
 from ingest.capture.http_source import HttpSource
+from ingest.capture.messages import CaptureLimits
 from ingest.errors import CaptureError, CaptureErrorCode
 from ingest.onvif.messages import (
     OnvifRequest,
@@ -94,9 +95,12 @@ class _Device:
         self._source = HttpSource(
             urlunsplit((own.scheme, f"{login}@{host}", own.path, own.query, "")),
             rules,
+            CaptureLimits(
+                open_timeout_seconds=_WAIT_SECONDS,
+                read_timeout_seconds=_WAIT_SECONDS,
+                ca_file=ca_file,
+            ),
             deadline,
-            timeout_seconds=_WAIT_SECONDS,
-            ca_file=ca_file,
             sends_password=False,
         )
 

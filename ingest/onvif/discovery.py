@@ -17,7 +17,7 @@ from urllib.parse import unquote
 
 from common.errors import InvalidInputError
 from common.urls.streams import StreamUrlRules, check_address, parse_stream_url
-from ingest.addresses import resolve
+from ingest.capture.http_source import resolve
 from ingest.errors import CaptureError
 from ingest.onvif.messages import OnvifDevice, envelope, parse_answer, shown, text_of
 

@@ -26,14 +26,13 @@ class RtspCamera:
 
     def __init__(
         self,
-        clip: Path,
-        *,
+        *clips: Path,
         once: bool = False,
         user: str = "",
         password: str = "",
         host: str = "127.0.0.1",
     ) -> None:
-        """Take the file (MP4 with H.264) and how to play it. Nothing is started."""
+        """Take the files (see ``rtsp_server.py``) and how to play them. Nothing is started."""
         (self.port,) = free_ports(1)
         self.host = host
         self._user = user
@@ -43,7 +42,7 @@ class RtspCamera:
             options.append("--once")
         if user:
             options += ["--user", user, "--password", password]
-        self._command = tied(_SYSTEM_PYTHON, str(_SCRIPT), str(clip), *options)
+        self._command = tied(_SYSTEM_PYTHON, str(_SCRIPT), *map(str, clips), *options)
         self._process: subprocess.Popen[str] | None = None
         self._reader: threading.Thread | None = None
         self._lines: Queue[str] = Queue()

@@ -1,10 +1,13 @@
 """Plays a video file as an RTSP camera. Runs with the system's Python, which has GStreamer.
 
-    /usr/bin/python3 rtsp_server.py FILE [--once] [--port N] [--address IP] [--user U --password P]
+    /usr/bin/python3 rtsp_server.py FILE... [--once] [--port N] [--address IP]
+                                      [--user U --password P]
 
-The file's H.264 is sent unchanged, in real time, from the connection of the first client on. The
-file loops without a gap. With --once, it ends, and the camera then returns 404. The program prints
-its progress: ``listening PORT``, ``playing``, ``ended``.
+The first file is at /camera, others at their names without the suffix, which is ``.mp4`` for
+H.264, ``.h265`` or ``.jpeg`` (all MP4 or QuickTime). Its video is sent unchanged, in real time,
+from the connection of the first client on. It loops without a gap. With --once, it ends, and the
+camera then returns 404. The program prints its progress: ``listening PORT``, ``playing``,
+``ended``.
 """
 
 import argparse
@@ -13,6 +16,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import gi
@@ -22,13 +26,25 @@ gi.require_version("GstRtspServer", "1.0")
 from gi.repository import GLib, Gst, GstRtspServer  # noqa: E402 - versions are named first
 
 PATH = "/camera"
-CAPS = "video/x-h264,stream-format=byte-stream,alignment=au"
-READER = f"filesrc name=file ! qtdemux ! h264parse ! {CAPS} ! appsink name=sink sync=false"
-# The parser inserts parameter sets before each keyframe. The payloader would insert them before
-# each slice of a keyframe, and so split the frame in two.
+# Type, parser and payloader. The parser inserts parameter sets before each keyframe. The payloader
+# would insert them before each slice of a keyframe, and so split the frame in two.
+CODECS = {
+    ".mp4": (
+        "video/x-h264,stream-format=byte-stream,alignment=au",
+        "h264parse config-interval=-1",
+        "rtph264pay pt=96",
+    ),
+    ".h265": (
+        "video/x-h265,stream-format=byte-stream,alignment=au",
+        "h265parse config-interval=-1",
+        "rtph265pay pt=96",
+    ),
+    ".jpeg": ("image/jpeg", "jpegparse", "rtpjpegpay"),
+}
+READER = "filesrc name=file ! qtdemux ! {parser} ! {caps} ! appsink name=sink sync=false"
 SENDER = (
-    f"( appsrc name=source is-live=true format=time max-bytes=50000000 caps={CAPS} "
-    "! h264parse config-interval=-1 ! rtph264pay name=pay0 pt=96 )"
+    "( appsrc name=source is-live=true format=time max-bytes=50000000 caps={caps} "
+    "! {parser} ! {payloader} name=pay0 )"
 )
 
 
@@ -43,32 +59,36 @@ class AccessUnit:
 
 @dataclass(frozen=True)
 class Clip:
-    """The coded frames of a file, and their total duration."""
+    """The coded frames of a file, their total duration, and the pipeline that sends them."""
 
     units: tuple[AccessUnit, ...]
     seconds: float
+    sender: str
 
 
 def read_clip(file: str) -> Clip:
     """Return a file's clip. The last frame gets the average duration of the other frames."""
-    units = tuple(read_units(file))
+    caps, parser, payloader = CODECS[Path(file).suffix]
+    units = tuple(read_units(file, READER.format(caps=caps, parser=parser)))
     if not units:
-        raise SystemExit(f"no H.264 in {file}")
+        raise SystemExit(f"no video in {file}")
     shown = sorted(unit.show_seconds for unit in units)
-    return Clip(units, (shown[-1] - shown[0]) * len(shown) / max(1, len(shown) - 1))
+    seconds = (shown[-1] - shown[0]) * len(shown) / max(1, len(shown) - 1)
+    return Clip(units, seconds, SENDER.format(caps=caps, parser=parser, payloader=payloader))
 
 
-def read_units(file: str) -> Iterator[AccessUnit]:
-    """Yield the access units of a file's H.264."""
-    pipeline = Gst.parse_launch(READER)
+def read_units(file: str, reader: str) -> Iterator[AccessUnit]:
+    """Yield the access units of a file's video."""
+    pipeline = Gst.parse_launch(reader)
     pipeline.get_by_name("file").set_property("location", file)
     sink = pipeline.get_by_name("sink")
     pipeline.set_state(Gst.State.PLAYING)
     first = None
     while (sample := sink.emit("pull-sample")) is not None:
         buffer = sample.get_buffer()
-        first = buffer.dts if first is None else first
-        decode_seconds = (buffer.dts - first) / Gst.SECOND
+        decoded = buffer.pts if buffer.dts == Gst.CLOCK_TIME_NONE else buffer.dts
+        first = decoded if first is None else first
+        decode_seconds = (decoded - first) / Gst.SECOND
         show_seconds = (buffer.pts - first) / Gst.SECOND
         yield AccessUnit(buffer.extract_dup(0, buffer.get_size()), decode_seconds, show_seconds)
     pipeline.set_state(Gst.State.NULL)
@@ -142,7 +162,7 @@ class CameraFactory(GstRtspServer.RTSPMediaFactory):  # type: ignore[misc] # GSt
         self._on_end = on_end
         self.set_shared(True)
         self.set_latency(0)
-        self.set_launch(SENDER)
+        self.set_launch(clip.sender)
 
     def do_configure(self, media: Any) -> None:
         """Configure the medium. GStreamer calls this method when the first client connects."""
@@ -174,7 +194,7 @@ def protect(server: Any, factory: CameraFactory, user: str, password: str) -> No
 def main() -> None:
     """Run the camera until the process is killed."""
     parser = argparse.ArgumentParser()
-    parser.add_argument("file")
+    parser.add_argument("files", nargs="+")
     parser.add_argument("--once", action="store_true")
     parser.add_argument("--port", type=int, default=0)
     parser.add_argument("--address", default="127.0.0.1")
@@ -191,10 +211,11 @@ def main() -> None:
         mounts.remove_factory(PATH)
         announce("ended")
 
-    factory = CameraFactory(read_clip(options.file), once=options.once, on_end=on_end)
-    if options.user:
-        protect(server, factory, options.user, options.password)
-    mounts.add_factory(PATH, factory)
+    for number, file in enumerate(options.files):
+        factory = CameraFactory(read_clip(file), once=options.once, on_end=on_end)
+        if options.user:
+            protect(server, factory, options.user, options.password)
+        mounts.add_factory(f"/{Path(file).stem}" if number else PATH, factory)
     server.attach(None)
     announce(f"listening {server.get_bound_port()}")
     GLib.MainLoop().run()

@@ -3,13 +3,9 @@
 import atexit
 import base64
 import functools
-import hashlib
-import re
 import socket
 import threading
 import time
-from abc import ABC, abstractmethod
-from contextlib import suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Self
@@ -18,13 +14,16 @@ import av
 import cv2
 import numpy as np
 
-USER, PASSWORD = "user", "hunter2"
+from tests.services.peers import PeerServer
+from tests.services.rtsp_quirks import PASSWORD, USER, is_proved
+
+_PROTECTED = ("/basic", "/digest", "/sha-256")
 _ANY_KIND = "application/octet-stream"
 _REALM, _NONCE = "camera", "0123456789abcdef"
 
 
 class HttpCamera:
-    """Serves on a free port: ``/mjpeg``, ``/basic``, ``/digest`` (the same with a password),
+    """Serves on a free port: ``/mjpeg``, ``/basic``, ``/digest``, ``/sha-256`` (with a password),
     ``/page`` (HTML), ``/hls/…`` (files of a folder), ``/to?<address>`` (a redirect).
     """
 
@@ -51,39 +50,12 @@ class HttpCamera:
         self._server.server_close()
 
 
-class SilentCamera:
-    """Listens on a free port, and never responds. Use the camera as a context manager."""
+class SilentCamera(PeerServer):
+    """Accepts connections and never responds."""
 
-    def __init__(self) -> None:
-        self._server = socket.create_server(("127.0.0.1", 0))
-
-    @property
-    def port(self) -> int:
-        return int(self._server.getsockname()[1])
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._server.close()
-
-
-class TalkingCamera(SilentCamera, ABC):
-    """Serves each connection in a thread."""
-
-    def __enter__(self) -> Self:
-        threading.Thread(target=self._serve, daemon=True).start()
-        return self
-
-    def _serve(self) -> None:
-        with suppress(OSError):
-            while True:
-                peer, _ = self._server.accept()
-                threading.Thread(target=self._talk, args=(peer,), daemon=True).start()
-
-    @abstractmethod
-    def _talk(self, peer: socket.socket) -> None:
-        """Serve a connection, and close it."""
+    def talk(self, peer: socket.socket) -> None:
+        while peer.recv(65_536):
+            pass
 
 
 @functools.cache
@@ -123,9 +95,9 @@ def _handler(folder: Path | None, image: bytes) -> type[BaseHTTPRequestHandler]:
                 self._head(302, Location=query)
             elif path == "/page":
                 self._body("text/html", b"<html><body>Please log in</body></html>")
-            elif path == "/mjpeg" or (path in ("/basic", "/digest") and self._may(path)):
+            elif path == "/mjpeg" or (path in _PROTECTED and self._may(path)):
                 self._play()
-            elif path in ("/basic", "/digest"):
+            elif path in _PROTECTED:
                 self._head(401, **{"WWW-Authenticate": _challenge(path)})
             elif folder is not None and (folder / Path(path).name).is_file():
                 is_playlist = path.endswith(".m3u8")
@@ -141,7 +113,7 @@ def _handler(folder: Path | None, image: bytes) -> type[BaseHTTPRequestHandler]:
             given = self.headers.get("Authorization", "")
             if path == "/basic":
                 return given == "Basic " + base64.b64encode(f"{USER}:{PASSWORD}".encode()).decode()
-            return _digest_is_right(given)
+            return is_proved(given, "GET", PASSWORD, _NONCE)
 
         def _play(self) -> None:
             self._head(200, **{"Content-Type": "multipart/x-mixed-replace; boundary=frame"})
@@ -169,19 +141,5 @@ def _handler(folder: Path | None, image: bytes) -> type[BaseHTTPRequestHandler]:
 def _challenge(path: str) -> str:
     if path == "/basic":
         return f'Basic realm="{_REALM}"'
-    return f'Digest realm="{_REALM}", nonce="{_NONCE}", qop="auth", algorithm=MD5'
-
-
-def _digest_is_right(given: str) -> bool:
-    """Return whether the client proved that it knows the password (RFC 2617, section 3.2.2)."""
-    fields = dict(re.findall(r'(\w+)="?([^",]+)"?', given.removeprefix("Digest ")))
-    if fields.get("username") != USER:
-        return False
-    key = _md5(f"{USER}:{_REALM}:{PASSWORD}")
-    request = _md5(f"GET:{fields['uri']}")
-    nonce = f"{_NONCE}:{fields['nc']}:{fields['cnonce']}:{fields['qop']}"
-    return bool(fields["response"] == _md5(f"{key}:{nonce}:{request}"))
-
-
-def _md5(text: str) -> str:
-    return hashlib.md5(text.encode(), usedforsecurity=False).hexdigest()
+    algorithm = "MD5" if path == "/digest" else "SHA-256"
+    return f'Digest realm="{_REALM}", nonce="{_NONCE}", qop="auth", algorithm={algorithm}'

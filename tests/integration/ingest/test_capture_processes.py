@@ -90,24 +90,6 @@ def test_a_stream_that_crashes_its_process_harms_the_others_once_and_for_a_momen
         assert CameraState.OFFLINE not in [each.state for each in outbox.statuses(camera)]
 
 
-def test_after_an_unexplained_crash_each_camera_gets_its_own_process(
-    world: World, configs: CameraConfigs, outbox: Outbox, moving_clip: Path
-) -> None:
-    cameras = [configs.add(f"file://{moving_clip}").camera_id for _ in range(2)]
-    with IngestWorker(world) as worker:
-        outbox.until(lambda: all(len(outbox.frames_of(camera)) >= 5 for camera in cameras))
-        (pid,) = running_below(worker.pid, PROGRAM_MODULE)
-        before = {camera: len(outbox.frames_of(camera)) for camera in cameras}
-
-        os.kill(pid, signal.SIGKILL)
-
-        outbox.until(lambda: all(len(outbox.frames_of(c)) >= before[c] + 10 for c in cameras))
-        assert len(running_below(worker.pid, PROGRAM_MODULE)) == 2
-
-    for camera in cameras:
-        assert CameraState.OFFLINE not in [each.state for each in outbox.statuses(camera)]
-
-
 def test_cameras_share_a_process_up_to_a_limit_and_end_with_their_worker(
     world: World, configs: CameraConfigs, outbox: Outbox, moving_clip: Path
 ) -> None:

@@ -1,19 +1,13 @@
 """Data from a camera takes limited time and memory, and is released with the camera."""
 
-import io
 import resource
 import struct
-import threading
 import time
 from collections.abc import Callable, Iterator
-from fractions import Fraction
 from pathlib import Path
 
-import av
-import numpy as np
 import pytest
 
-from common.records.cameras import CameraState
 from common.urls.streams import StreamUrlRules, parse_stream_url
 from ingest.capture import deadline
 from ingest.capture.camera_stream import MAX_ALLOCATION_BYTES
@@ -24,6 +18,7 @@ from ingest.capture.opening import open_stream
 from ingest.capture.reading import FrameReader
 from ingest.clocks import MonotonicWallClock
 from ingest.errors import CaptureError, CaptureErrorCode
+from tests.integration.ingest.clips import transport_stream
 from tests.integration.ingest.hostile_cameras import (
     HEAD,
     MULTIPART,
@@ -35,13 +30,11 @@ from tests.integration.ingest.hostile_cameras import (
     saying,
     showing,
 )
-from tests.integration.ingest.two_streams import TwoStreamCamera
-from tests.integration.ingest.worker import CameraConfigs, IngestWorker, Outbox, World
 
 pytestmark = pytest.mark.integration
 
 RULES = StreamUrlRules(allow_loopback=True)
-LIMITS = CaptureLimits(open_timeout_seconds=1, read_timeout_seconds=1, decoder_threads=1)
+LIMITS = CaptureLimits(open_timeout_seconds=1, read_timeout_seconds=1)
 SOCKET_BUFFERS_BYTES = 16 * 1024 * 1024
 """Maximum that the kernel buffers for a connection; 3 to 6 MB were seen."""
 
@@ -84,34 +77,6 @@ def test_a_camera_that_drips_is_closed_in_time(answer: Callable[[], Iterator[byt
         assert camera.left.wait(2)
 
 
-@drips
-def test_a_reader_that_is_stopped_leaves_a_dripping_camera_at_once(
-    answer: Callable[[], Iterator[bytes]],
-) -> None:
-    with HostileCamera(answer) as camera:
-        reader = _reader(camera.url(), patient=True)
-        reader.start(_ignore_frames)
-        assert camera.asked.wait(5)
-        time.sleep(0.3)
-        reader.stop()
-        assert reader.join(1)
-        assert camera.left.wait(2)
-
-
-def test_a_reader_that_is_stopped_leaves_a_silent_camera_at_once() -> None:
-    def answer() -> Iterator[bytes]:
-        yield MULTIPART
-        threading.Event().wait(20)
-
-    with HostileCamera(answer) as camera:
-        reader = _reader(camera.url(), patient=True)
-        reader.start(_ignore_frames)
-        assert camera.asked.wait(5)
-        time.sleep(0.3)
-        reader.stop()
-        assert reader.join(1)
-
-
 def test_an_rtsp_camera_that_drips_is_closed_in_time() -> None:
     with HostileCamera(dripping(b"RTSP/1.0 200 OK\r\nX: ")) as camera:
         begin = time.monotonic()
@@ -136,15 +101,6 @@ def test_frames_have_to_come_whatever_else_does(monkeypatch: pytest.MonkeyPatch)
             list(frames)
     assert caught.value.code is CaptureErrorCode.SILENT
     assert time.monotonic() - begin < 2
-
-
-def test_a_second_video_does_not_stand_in_for_the_first(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(deadline, "FRAME_SECONDS", 1.0)
-    with TwoStreamCamera() as camera:
-        begin = time.monotonic()
-        assert _fault(camera.url, count=1_000) is CaptureErrorCode.SILENT
-        assert time.monotonic() - begin < 4
-        assert camera.left.wait(2)
 
 
 @pytest.mark.parametrize(
@@ -214,7 +170,7 @@ def test_frames_of_unusual_sizes_are_rejected(width_px: int, height_px: int) -> 
 
 @pytest.mark.parametrize(("width_px", "height_px"), [(8000, 5000), (10_000, 4000)])
 def test_the_largest_frames_are_read(width_px: int, height_px: int) -> None:
-    limits = CaptureLimits(open_timeout_seconds=10, read_timeout_seconds=5, decoder_threads=1)
+    limits = CaptureLimits(open_timeout_seconds=10, read_timeout_seconds=5)
     with HostileCamera(showing(width_px, height_px)) as camera:
         (frame,) = _frames(camera.url(), 1, limits)
 
@@ -224,7 +180,7 @@ def test_the_largest_frames_are_read(width_px: int, height_px: int) -> None:
 
 def test_oversized_video_is_rejected() -> None:
     begin = HEAD + b"Content-Type: video/mp2t\r\n\r\n"
-    with HostileCamera(saying(begin + _transport_stream(8192, 5120))) as camera:
+    with HostileCamera(saying(begin + transport_stream([(8192, 5120)], frames=2))) as camera:
         assert _fault(camera.url()) is CaptureErrorCode.TOO_LARGE
 
 
@@ -237,17 +193,6 @@ def test_a_short_file_that_promises_many_frames_takes_little_memory() -> None:
             assert _resident_bytes() - before < MAX_ALLOCATION_BYTES
 
 
-def test_a_camera_whose_frames_are_too_large_is_reported_and_sends_nothing(
-    world: World, configs: CameraConfigs, outbox: Outbox
-) -> None:
-    with HostileCamera(showing(10_016, 32)) as hostile, IngestWorker(world):
-        camera = configs.add(hostile.url()).camera_id
-        outbox.until(lambda: outbox.state(camera) is CameraState.OFFLINE)
-
-    assert outbox.statuses(camera)[-1].last_error == CaptureErrorCode.TOO_LARGE.value
-    assert outbox.frames_of(camera) == []
-
-
 def _ignore_frames(reader: FrameReader) -> None:
     for connection in reader.connections():
         with connection:
@@ -256,7 +201,7 @@ def _ignore_frames(reader: FrameReader) -> None:
 
 
 def _reader(url: str, *, patient: bool) -> FrameReader:
-    limits = CaptureLimits(open_timeout_seconds=30, read_timeout_seconds=30, decoder_threads=1)
+    limits = CaptureLimits(open_timeout_seconds=30, read_timeout_seconds=30)
     rules = ReaderSettings(
         addresses=RULES,
         limits=limits if patient else LIMITS,
@@ -270,21 +215,6 @@ def _parts(width_px: int, height_px: int) -> Iterator[bytes]:
     pieces = showing(width_px, height_px)()
     next(pieces)
     return pieces
-
-
-def _transport_stream(width_px: int, height_px: int) -> bytes:
-    file = io.BytesIO()
-    with av.open(file, "w", format="mpegts") as container:
-        stream = container.add_stream("libx264", rate=25)
-        stream.width, stream.height, stream.pix_fmt = width_px, height_px, "yuv420p"
-        stream.options = {"preset": "ultrafast", "bf": "0"}
-        image = np.zeros((height_px * 3 // 2, width_px), np.uint8)
-        for number in range(2):
-            frame = av.VideoFrame.from_ndarray(image, format="yuv420p")
-            frame.pts, frame.time_base = number, Fraction(1, 25)
-            container.mux(stream.encode(frame))
-        container.mux(stream.encode())
-    return file.getvalue()
 
 
 def _promising_mp4(frames: int) -> bytes:

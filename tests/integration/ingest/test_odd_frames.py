@@ -1,12 +1,9 @@
 """Frames of a camera become tiny, flat or broken in the middle of a stream, then normal again."""
 
-import io
-from collections.abc import Iterable, Iterator
-from fractions import Fraction
+from collections.abc import Iterator
 from itertools import pairwise
 from uuid import UUID
 
-import av
 import msgspec
 import numpy as np
 import pytest
@@ -24,6 +21,7 @@ from recognition.images import decode_image
 from recognition.settings import RecognizerSettings
 from streams.recognition.tracking.passes import TrackingRules
 from streams.recognition.tracking.state import TrackerState
+from tests.integration.ingest.clips import transport_stream
 from tests.integration.ingest.hostile_cameras import HEAD, HostileCamera, playing, saying
 from tests.integration.ingest.worker import CameraConfigs, IngestWorker, Outbox, World
 from tests.integration.streams.recognition import scenes
@@ -42,7 +40,7 @@ EVEN_SIZES = ((2, 2), (16, 2), (2, 16), (1920, 2), (2, 1080), (16, 16))
 BEFORE, AFTER = scenes.PLATES[:2]
 _SILENCE_MS = 3_000
 RULES = StreamUrlRules(allow_loopback=True)
-LIMITS = CaptureLimits(open_timeout_seconds=5, read_timeout_seconds=5, decoder_threads=1)
+LIMITS = CaptureLimits(open_timeout_seconds=5, read_timeout_seconds=5)
 
 
 def test_a_camera_goes_on_after_odd_and_broken_frames(
@@ -79,7 +77,7 @@ def test_h264_of_an_odd_size_is_read_and_what_follows(odd: Size) -> None:
     sizes = [(640, 360), odd, (640, 360)]
     head = HEAD + b"Content-Type: video/mp2t\r\n\r\n"
     with (
-        HostileCamera(saying(head + _transport_stream(sizes))) as camera,
+        HostileCamera(saying(head + transport_stream(sizes, frames=5))) as camera,
         open_stream(
             parse_stream_url(camera.url(), RULES), RULES, LIMITS, ConnectionDeadline()
         ) as stream,
@@ -132,23 +130,3 @@ def _with_broken(frame: bytes) -> list[bytes]:
     spoilt = bytearray(frame)
     spoilt[len(frame) // 2 :] = np.random.default_rng(1).bytes(len(frame) - len(frame) // 2)
     return [frame, frame[: len(frame) // 2], frame, bytes(spoilt), frame, frame[:20]]
-
-
-def _transport_stream(sizes: Iterable[Size]) -> bytes:
-    """Return an H.264 transport stream whose frames change their size."""
-    file, number = io.BytesIO(), 0
-    for width, height in sizes:
-        with av.open(file, "w", format="mpegts") as container:
-            stream = container.add_stream("libx264", rate=25)
-            stream.width, stream.height, stream.pix_fmt = width, height, "yuv420p"
-            stream.options = {"preset": "ultrafast", "bf": "0", "tune": "zerolatency"}
-            for _ in range(5):
-                pixels = np.full((height, width, 3), 90, np.uint8)
-                frame = av.VideoFrame.from_ndarray(pixels, format="bgr24").reformat(
-                    format="yuv420p"
-                )
-                frame.pts, frame.time_base = number, Fraction(1, 25)
-                container.mux(stream.encode(frame))
-                number += 1
-            container.mux(stream.encode())
-    return file.getvalue()

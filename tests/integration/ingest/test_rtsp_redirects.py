@@ -6,20 +6,18 @@ from pathlib import Path
 
 import pytest
 
-from common.records.cameras import CameraState
 from common.urls.streams import StreamUrlRules, parse_stream_url
 from ingest.capture.deadline import ConnectionDeadline
 from ingest.capture.messages import CaptureLimits
 from ingest.capture.opening import open_stream
 from ingest.errors import CaptureError, CaptureErrorCode
 from tests.integration.ingest.rtsp_answers import SayingCamera
-from tests.integration.ingest.worker import CameraConfigs, IngestWorker, Outbox, World
 from tests.services.rtsp import RtspCamera
 
 pytestmark = pytest.mark.integration
 
 RULES = StreamUrlRules(allow_loopback=True)
-LIMITS = CaptureLimits(open_timeout_seconds=3, read_timeout_seconds=1, decoder_threads=1)
+LIMITS = CaptureLimits(open_timeout_seconds=3, read_timeout_seconds=1)
 OPTIONS = "RTSP/1.0 200 OK\r\nCSeq: {cseq}\r\nPublic: DESCRIBE, SETUP, PLAY\r\n\r\n"
 LOGIN = "user:hunter2@"
 
@@ -116,20 +114,10 @@ def test_an_answer_that_can_be_read_in_two_ways_leads_nowhere(answer: str) -> No
 
 def test_a_reader_that_is_stopped_leaves_a_silent_rtsp_camera_at_once() -> None:
     deadline = ConnectionDeadline()
-    limits = CaptureLimits(open_timeout_seconds=30, read_timeout_seconds=30, decoder_threads=1)
+    limits = CaptureLimits(open_timeout_seconds=30, read_timeout_seconds=30)
     with SayingCamera("") as camera:
         threading.Timer(0.5, deadline.stop).start()
         begin = time.monotonic()
         with pytest.raises(CaptureError):
             open_stream(parse_stream_url(camera.url(), RULES), RULES, limits, deadline)
         assert time.monotonic() - begin < 5
-
-
-def test_a_redirect_to_a_denied_address_is_reported(
-    world: World, configs: CameraConfigs, outbox: Outbox
-) -> None:
-    with SayingCamera(_redirect("rtsp://169.254.169.254/x")) as source, IngestWorker(world):
-        camera = configs.add(source.url()).camera_id
-        outbox.until(lambda: outbox.state(camera) is CameraState.OFFLINE)
-
-    assert outbox.statuses(camera)[-1].last_error == CaptureErrorCode.FORBIDDEN.value

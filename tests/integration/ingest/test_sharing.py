@@ -163,35 +163,6 @@ def test_a_worker_that_joins_takes_a_share_and_the_rest_goes_on(
 
 
 @pytest.mark.long
-def test_a_killed_workers_cameras_move_to_another(
-    world: World, configs: CameraConfigs, outbox: Outbox, moving_clip: Path
-) -> None:
-    cameras = configs.add_on_all_partitions(f"file://{moving_clip}", 8)
-    first = IngestWorker(world, "first")
-    with IngestWorker(world, "second"):
-        first.start()
-        outbox.until(
-            lambda: set(_workers(outbox, cameras).values()) == {"first", "second"}, seconds=30
-        )
-        outbox.watch(2)
-        moved = [c for c, worker in _workers(outbox, cameras).items() if worker == "first"]
-
-        first.kill()
-        killed = time.monotonic()
-        outbox.until(lambda: set(_workers(outbox, cameras).values()) == {"second"}, seconds=30)
-        taken = time.monotonic()
-        outbox.until(
-            lambda: all(
-                any(frame.seen_seconds > taken for frame in outbox.frames_of(c)) for c in moved
-            ),
-            seconds=10,
-        )
-
-    # The session timeout of these tests is six seconds.
-    assert taken - killed < 12
-
-
-@pytest.mark.long
 def test_a_worker_that_was_frozen_gives_up_what_another_has_taken(
     world: World, configs: CameraConfigs, outbox: Outbox, moving_clip: Path
 ) -> None:

@@ -20,7 +20,7 @@ pytestmark = pytest.mark.integration
 ADDRESSES = StreamUrlRules(allow_loopback=True)
 RULES = ReaderSettings(
     addresses=ADDRESSES,
-    limits=CaptureLimits(open_timeout_seconds=3, read_timeout_seconds=1, decoder_threads=1),
+    limits=CaptureLimits(open_timeout_seconds=3, read_timeout_seconds=1),
     reconnect_min_seconds=0.1,
     reconnect_max_seconds=0.1,
 )
@@ -105,20 +105,6 @@ def test_a_stalled_camera_is_silent_until_its_playlist_goes_on(
     heard.wait(faults=5, seconds=60)
 
     assert heard.frames == 50
-
-
-@pytest.mark.parametrize(
-    ("sequence", "name"),
-    [(0, "other"), (0, "live"), (10, "other")],
-    ids=["new names", "numbers from 0", "the same number"],
-)
-def test_a_camera_whose_encoder_started_over_recovers(
-    folder: LiveFolder, heard: Heard, sequence: int, name: str
-) -> None:
-    heard.wait(faults=1)
-    folder.publish(3, 4, 5, sequence=sequence, name=name)
-
-    heard.wait(frames=50)
 
 
 def test_a_live_camera_that_ends_its_playlist_is_not_played_as_a_recording(

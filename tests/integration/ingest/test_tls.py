@@ -18,7 +18,7 @@ from tests.services.rtsp import RtspCamera
 pytestmark = pytest.mark.integration
 
 RULES = StreamUrlRules(allow_loopback=True)
-LIMITS = CaptureLimits(open_timeout_seconds=5, read_timeout_seconds=3, decoder_threads=1)
+LIMITS = CaptureLimits(open_timeout_seconds=5, read_timeout_seconds=3)
 
 
 def _width_px(url: str, limits: CaptureLimits = LIMITS) -> int:

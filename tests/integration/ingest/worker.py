@@ -7,6 +7,7 @@ from pathlib import Path
 from tempfile import gettempdir
 from uuid import UUID, uuid4
 
+import msgspec
 from cryptography.fernet import Fernet
 from kafka import KafkaConsumer, KafkaProducer, TopicPartition
 
@@ -261,5 +262,4 @@ class Shared:
 
 def changed(config: CameraConfig, **changes: object) -> CameraConfig:
     """Return the next revision of a configuration."""
-    values = {f: getattr(config, f) for f in config.__struct_fields__}
-    return CameraConfig(**{**values, **changes, "revision": config.revision + 1})
+    return msgspec.structs.replace(config, **changes, revision=config.revision + 1)

@@ -116,7 +116,7 @@ def test_a_timeline_never_falls_and_frames_rise(steps: list[tuple[str, int]]) ->
         elif kind == "tick":
             assert timeline.tick(now_ms + offset_ms, now_ms) >= before_ms
         else:
-            assert timeline.disconnected(now_ms) >= before_ms
+            assert timeline.reached(now_ms) >= before_ms
 
 
 def test_ticks_leave_room_for_frames_that_are_held_up() -> None:
@@ -125,4 +125,4 @@ def test_ticks_leave_room_for_frames_that_are_held_up() -> None:
     assert timeline.tick(START_UNIX_MS + 100, START_UNIX_MS + 900) == START_UNIX_MS + 100
     assert timeline.tick(START_UNIX_MS + 100, START_UNIX_MS + 5000) == START_UNIX_MS + 3000
     assert timeline.frame(START_UNIX_MS + 3500) == START_UNIX_MS + 3500
-    assert timeline.disconnected(START_UNIX_MS + 6000) == START_UNIX_MS + 6000
+    assert timeline.reached(START_UNIX_MS + 6000) == START_UNIX_MS + 6000

@@ -2,18 +2,25 @@
 
 from uuid import UUID
 
-from common.records.cameras import CameraState, CameraStatus
+from common.records.cameras import CameraConfig, CameraState, CameraStatus
 from ingest.clocks import Instant
 from ingest.errors import CaptureErrorCode
-from ingest.status import CameraIdentity, StatusRules, StatusTracker
+from ingest.status import StatusRules, StatusTracker
 
 START = Instant(1_800_000_000_000, 5_000.0)
 RULES = StatusRules(offline_after_seconds=15)
-CAMERA = CameraIdentity(camera_id=UUID(int=1), owner_id=UUID(int=2), revision=7, worker="w1")
+CAMERA = CameraConfig(
+    camera_id=UUID(int=1),
+    owner_id=UUID(int=2),
+    name="gate",
+    stream_url_encrypted="x",
+    enabled=True,
+    revision=7,
+)
 
 
 def _due(tracker: StatusTracker, seconds: float) -> CameraStatus | None:
-    return tracker.due(START.later(seconds), CAMERA)
+    return tracker.due(START.later(seconds), CAMERA, "w1")
 
 
 def test_a_taken_camera_is_reported_at_once_with_its_revision() -> None:

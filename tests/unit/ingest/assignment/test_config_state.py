@@ -65,12 +65,3 @@ def test_a_partition_that_is_assigned_again_is_read_again() -> None:
             log.read(_change(1, revision))
         assert log.reached(0, end_offset) == (_change(1, end_offset - 1),)
         log.revoked(0)
-
-
-def test_records_past_the_end_that_was_asked_for_count_too() -> None:
-    log = ConfigState()
-    log.assigned(0, end_offset=1)
-    log.read(_change(1, 1))
-    log.read(_change(1, 2))
-
-    assert log.reached(0, 2) == (_change(1, 2),)

@@ -15,7 +15,6 @@ from common.urls.streams import StreamUrlRules
 from ingest.assignment.camera import CameraSessionDeps, CameraSessionSettings
 from ingest.assignment.fleet import ConfigChange, Fleet
 from ingest.clocks import Instant
-from ingest.frames.pipeline import PipelineDeps
 from ingest.frames.producer import FrameProducer
 from ingest.frames.snapshots import Snapshot, SnapshotUploader
 from ingest.metrics import IngestMetrics
@@ -40,19 +39,17 @@ class World:
         self.removed: list[UUID] = []
         self.before_tick: Callable[[UUID], None] = lambda _: None
         self.before_status: Callable[[UUID], None] = lambda _: None
-        metrics = IngestMetrics()
         producer, snapshots = cast("FrameProducer", self), cast("SnapshotUploader", self)
         services = CameraSessionDeps(
-            pipeline=PipelineDeps(
-                frames=producer, snapshots=snapshots, metrics=metrics, now=lambda: START
-            ),
+            frames=producer,
+            snapshots=snapshots,
             # The stream URLs cannot be decrypted, so no camera is captured.
             captures=cast("CapturePool", None),
             secrets=SecretBox(Fernet.generate_key().decode()),
-            metrics=metrics,
+            metrics=IngestMetrics(),
             now=lambda: START,
         )
-        self.fleet = Fleet(RULES, services, producer, snapshots)
+        self.fleet = Fleet(RULES, services)
         self.fleet.own(0)
         for camera_id in (STAYS, GOES):
             self.fleet.apply(ConfigChange(0, camera_id, _config(camera_id)))

@@ -1,6 +1,6 @@
 """Encoded scenes with little motion, and the results of a capture."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
 from io import BytesIO
@@ -14,7 +14,7 @@ from ingest.capture.camera_stream import CameraStream, OpenedStream
 from ingest.capture.deadline import ConnectionDeadline
 from ingest.capture.frame_sampler import FrameSampler
 from ingest.capture.hls import PlayedSegments
-from ingest.capture.messages import FrameSettings, MotionRules, Report, Sampled
+from ingest.capture.messages import FrameSettings, Report, Sampled
 from ingest.clocks import Instant
 
 FPS = 25
@@ -24,7 +24,7 @@ REST_SECONDS = 16
 
 WIDTH_PX, HEIGHT_PX = 320, 180
 SETTINGS = FrameSettings(
-    motion=MotionRules(hold_seconds=3), jpeg_quality=50, max_width_px=0, snapshot_interval_seconds=5
+    motion_hold_seconds=3, jpeg_quality=50, max_width_px=0, snapshot_interval_seconds=5
 )
 Painter = Callable[[float, NDArray[np.uint8]], None]
 
@@ -74,7 +74,7 @@ def video(
     paint: Painter = nothing,
     *,
     size: tuple[int, int] = (WIDTH_PX, HEIGHT_PX),
-    **options: str,
+    options: Mapping[str, str] | None = None,
 ) -> bytes:
     """Return a noisy still scene with painted changes, as H.264 in a transport stream."""
     file = BytesIO()
@@ -85,7 +85,7 @@ def video(
         stream.width, stream.height, stream.pix_fmt = *size, "yuv420p"
         group = str(GROUP_SECONDS * FPS)
         basic: dict[str, str] = {"preset": "ultrafast", "bf": "0", "g": group, "sc_threshold": "0"}
-        stream.options = {**basic, **options}
+        stream.options = {**basic, **(options or {})}
         for number in range(round(seconds * FPS)):
             noisy = scene + rng.normal(0, 3.0, scene.shape)
             image = np.clip(noisy, 0, 255).astype(np.uint8)
@@ -126,7 +126,7 @@ def watch_stream(
     looker = FrameSampler(1, SETTINGS, 5, watch.reports.append)
     looker.connected()
     deadline = ConnectionDeadline()
-    opened = CameraStream(OpenedStream(container), 1, deadline, PlayedSegments(), PacketClock())
+    opened = CameraStream(OpenedStream(container), deadline, PlayedSegments(), PacketClock())
     first: float | None = None
     with opened as stream:
         for frame in stream.frames():

@@ -19,13 +19,14 @@ INTRA_REFRESH = {"g": "50", "intra-refresh": "1"}
 
 
 class PacketClock:
-    """A clock that advances by the duration of a frame with each call."""
+    """A clock that advances with each call, by default by the duration of a frame."""
 
-    def __init__(self) -> None:
+    def __init__(self, step_seconds: float = 1 / FPS) -> None:
         self.seconds = 0.0
+        self._step_seconds = step_seconds
 
     def __call__(self) -> float:
-        self.seconds += 1 / FPS
+        self.seconds += self._step_seconds
         return self.seconds
 
 
@@ -47,7 +48,7 @@ def _video(seconds: float, options: dict[str, str]) -> BytesIO:
 
 def _stream(file: BytesIO, clock: PacketClock) -> CameraStream:
     container = av.container.open(file, "r")
-    return CameraStream(OpenedStream(container), 1, ConnectionDeadline(clock), PlayedSegments())
+    return CameraStream(OpenedStream(container), ConnectionDeadline(clock), PlayedSegments())
 
 
 @pytest.mark.parametrize(
@@ -109,6 +110,24 @@ def test_all_frames_are_decoded_next_to_another_stream(video_first: bool) -> Non
 
     with _stream(file, PacketClock()) as opened:
         assert len(list(opened.frames())) == 50
+
+
+def test_a_second_video_does_not_stand_in_for_the_first() -> None:
+    file, shade = BytesIO(), np.zeros((64, 64, 3), dtype=np.uint8)
+    with av.open(file, "w", format="mpegts") as container:
+        streams = [container.add_stream("mpeg2video", rate=FPS) for _ in range(2)]
+        for stream in streams:
+            stream.width, stream.height, stream.pix_fmt = 64, 64, "yuv420p"
+        for number in range(250):
+            for stream in streams[number > 25 :]:
+                frame = av.VideoFrame.from_ndarray(shade, format="bgr24")
+                frame.pts, frame.time_base = number, Fraction(1, FPS)
+                container.mux(stream.encode(frame))
+    file.seek(0)
+
+    with _stream(file, PacketClock(1.0)) as opened, pytest.raises(CaptureError) as caught:
+        list(opened.frames())
+    assert caught.value.code is CaptureErrorCode.SILENT
 
 
 ALL, REFERENCES, KEYFRAMES = DecodeEffort.ALL, DecodeEffort.REFERENCES, DecodeEffort.KEYFRAMES

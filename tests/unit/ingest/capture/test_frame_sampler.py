@@ -12,7 +12,6 @@ from ingest.capture.frame_sampler import FrameSampler
 from ingest.capture.messages import (
     EncodedImage,
     FrameSettings,
-    MotionRules,
     Report,
     Sampled,
     StatusReport,
@@ -21,9 +20,11 @@ from ingest.capture.sampling import GreyImage
 from ingest.clocks import Instant
 
 START = Instant(1_800_000_000_000, 5_000.0)
-OPEN = FrameSettings(motion=None, jpeg_quality=80, max_width_px=0, snapshot_interval_seconds=5)
+OPEN = FrameSettings(
+    motion_hold_seconds=None, jpeg_quality=80, max_width_px=0, snapshot_interval_seconds=5
+)
 GATED = FrameSettings(
-    motion=MotionRules(hold_seconds=3),
+    motion_hold_seconds=3,
     jpeg_quality=80,
     max_width_px=960,
     snapshot_interval_seconds=5,

@@ -15,7 +15,7 @@ from ingest.capture.opening import open_stream
 
 CLIP = Path("deploy/local/demo/road.mp4").resolve()
 RULES = StreamUrlRules(files_folder=CLIP.parent)
-LIMITS = CaptureLimits(open_timeout_seconds=5, read_timeout_seconds=5, decoder_threads=1)
+LIMITS = CaptureLimits(open_timeout_seconds=5, read_timeout_seconds=5)
 WITHOUT_DECODER = VideoDevice("drm")
 """A device type that FFmpeg supports but FFmpeg's H.264 decoder does not."""
 

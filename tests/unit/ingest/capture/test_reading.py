@@ -22,7 +22,7 @@ from ingest.errors import CaptureError, CaptureErrorCode
 ADDRESSES = StreamUrlRules(allow_loopback=True)
 SETTINGS = ReaderSettings(
     addresses=ADDRESSES,
-    limits=CaptureLimits(open_timeout_seconds=1, read_timeout_seconds=1, decoder_threads=1),
+    limits=CaptureLimits(open_timeout_seconds=1, read_timeout_seconds=1),
     reconnect_min_seconds=0.001,
     reconnect_max_seconds=0.001,
 )

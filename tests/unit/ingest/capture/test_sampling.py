@@ -6,7 +6,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from ingest.capture.messages import MotionRules
 from ingest.capture.sampling import GreyImage, MotionFilter, Sampler
 
 
@@ -66,7 +65,7 @@ def test_any_times_are_sampled_without_failing(times: list[float], fps: float) -
 
 START_MS = 1_800_000_000_000
 SAMPLE_MS = 200
-RULES = MotionRules(hold_seconds=3)
+RULES = 3.0
 
 
 def _road(seed: int, noise: float = 2.0) -> GreyImage:
@@ -179,7 +178,7 @@ def test_any_frames_are_judged(frames: list[GreyImage], gap_ms: int) -> None:
 
 
 def test_an_image_in_which_something_moves_is_not_added_before_those_from_before_it() -> None:
-    gate = MotionFilter(MotionRules(hold_seconds=3))
+    gate = MotionFilter(3.0)
     still, moving = np.full((100, 178), 80, np.uint8), np.full((100, 178), 80, np.uint8)
     moving[40:80, 40:80] = 200
     gate.passes(still, 0)

@@ -160,20 +160,6 @@ def test_a_frame_that_is_lost_fails_its_span(kafka: Kafka) -> None:
     assert errors == ["KafkaTimeoutError", "too_large", "buffer_full"]
 
 
-def test_a_frame_that_is_not_sampled_is_as_it_was(kafka: Kafka) -> None:
-    with recorded_spans(0.0) as tracer:
-        kafka.producer.send_frame(META, JPEG)
-
-    assert tracer.spans == []
-    assert [name for name, _ in kafka.client.sent[0][1]["headers"]] == [FRAME_META_HEADER]
-
-
-def test_a_tick_is_empty_but_no_tombstone(kafka: Kafka) -> None:
-    kafka.producer.send_tick(META)
-
-    assert kafka.client.sent[0][1]["value"] == b""
-
-
 def test_the_end_of_a_cameras_frames_has_room_where_frames_have_none(kafka: Kafka) -> None:
     # Small frames fill the remaining capacity.
     while kafka.producer.send_frame(META, JPEG) or kafka.producer.send_frame(META, b""):
@@ -186,11 +172,12 @@ def test_the_end_of_a_cameras_frames_has_room_where_frames_have_none(kafka: Kafk
     assert kafka.client.sent[-1][1]["value"] == b""
 
 
-def test_a_deleted_camera_is_a_tombstone(kafka: Kafka) -> None:
+def test_only_a_deleted_camera_is_a_tombstone(kafka: Kafka) -> None:
+    kafka.producer.send_tick(META)
     kafka.producer.delete_status(UUID(int=1))
 
-    assert kafka.client.sent[0][0] == "camera-status"
-    assert kafka.client.sent[0][1]["value"] is None
+    sent = [(topic, record["value"]) for topic, record, _ in kafka.client.sent]
+    assert sent == [("frames", b""), ("camera-status", None)]
 
 
 def test_frames_beyond_the_buffer_are_dropped_and_counted(kafka: Kafka) -> None:
@@ -231,14 +218,6 @@ def test_a_send_that_kafka_cannot_take_leaves_no_trace_in_the_buffer(kafka: Kafk
     assert kafka.metrics.registry.get_sample_value("platestream_ingest_send_buffer_bytes") == 0
 
 
-def test_what_goes_to_a_topic_that_kafka_does_not_name_yet_waits(kafka: Kafka) -> None:
-    kafka.client.refuses = [KafkaTimeoutError(), KafkaTimeoutError()]
-
-    kafka.producer.delete_status(UUID(int=1))
-
-    assert [topic for topic, _, _ in kafka.client.sent] == ["camera-status"]
-
-
 def test_a_waiting_producer_delays_no_caller_and_retains_the_order(threaded: Kafka) -> None:
     threaded.client.knows_topics.clear()
 
@@ -272,17 +251,6 @@ def test_a_worker_that_ends_does_not_wait_for_a_topic_that_is_not_named(
     assert waiting == 0
 
 
-def test_status_still_goes_when_frames_have_filled_the_buffer(kafka: Kafka) -> None:
-    while kafka.producer.send_frame(META, JPEG):
-        pass
-    before = len(kafka.client.sent)
-
-    kafka.producer.send_status(STATUS)
-    kafka.producer.send_frame(META, JPEG)
-
-    assert [topic for topic, _, _ in kafka.client.sent[before:]] == ["camera-status"]
-
-
 def test_status_is_bounded_too(kafka: Kafka) -> None:
     for _ in range(50_000):
         kafka.producer.send_status(STATUS)
@@ -299,7 +267,7 @@ def test_a_frame_that_is_too_large_is_not_taken(kafka: Kafka) -> None:
 
 def test_what_kafkas_client_stumbles_over_is_tried_again(kafka: Kafka) -> None:
     # kafka-python raises these errors if it learns at this moment that the topic does not exist.
-    kafka.client.refuses = [ValueError("None is no partition"), KeyError("frames")]
+    kafka.client.refuses = [ValueError("None is no partition"), KeyError(), KafkaTimeoutError()]
 
     kafka.producer.send_end(META)
 
@@ -331,17 +299,6 @@ def test_frames_that_waited_too_long_give_way_to_later_ones(
 
     assert [record["value"] for _, record, _ in kafka.client.sent] == [b"", b"later"]
     assert kafka.dropped("kafka") == 1
-
-
-def test_records_are_handed_on_in_their_order_before_the_end() -> None:
-    handed: list[int] = []
-    line: SerialWorker[int] = SerialWorker("test", handed.append)
-    for number in range(100):
-        line.put(number)
-
-    line.end()
-    assert line.join(10)
-    assert handed == list(range(100))
 
 
 def test_an_odd_record_holds_up_none_that_follows() -> None:

@@ -135,14 +135,6 @@ def test_an_absent_s3_is_counted_and_tried_again(uploads: Uploads) -> None:
     assert uploads.count("stored") == 1
 
 
-def test_a_removed_cameras_snapshot_goes(uploads: Uploads) -> None:
-    uploads.s3.gate.set()
-    uploads.uploader.remove(OWNER, UUID(int=1))
-    uploads.s3.wait_for_calls(1)
-
-    assert uploads.s3.removed == [snapshot_key(OWNER, UUID(int=1))]
-
-
 def test_a_snapshot_that_is_being_stored_does_not_outlive_its_camera(uploads: Uploads) -> None:
     uploads.s3.gate.set()
     uploads.s3.put_gate.clear()

@@ -31,11 +31,13 @@ ADDRESSES = StreamUrlRules(allow_loopback=True)
 SETTINGS = Configure(
     reader=ReaderSettings(
         addresses=ADDRESSES,
-        limits=CaptureLimits(open_timeout_seconds=1, read_timeout_seconds=1, decoder_threads=1),
+        limits=CaptureLimits(open_timeout_seconds=1, read_timeout_seconds=1),
         reconnect_min_seconds=1,
         reconnect_max_seconds=1,
     ),
-    frames=FrameSettings(motion=None, jpeg_quality=80, max_width_px=0, snapshot_interval_seconds=5),
+    frames=FrameSettings(
+        motion_hold_seconds=None, jpeg_quality=80, max_width_px=0, snapshot_interval_seconds=5
+    ),
     memory_bytes=1 << 30,
     max_captures=3,
     log_level="info",
@@ -320,8 +322,3 @@ def test_without_room_for_a_process_it_is_tried_again() -> None:
 
     assert world.where(capture) is world.processes[0]
     world.pool.close(5)
-
-
-def _begun(process: FakeProcess, capture: Capture) -> Start:
-    of_it = [c for c in process.commands if isinstance(c, Start) and c.number == capture.number]
-    return of_it[-1]
