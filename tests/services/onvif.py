@@ -15,7 +15,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Final, Self
 from xml.sax.saxutils import escape
 
-from ingest.onvif.discovery import MULTICAST, PORT
+from ingest.onvif import MULTICAST, PORT
 
 USER, PASSWORD = "viewer", "p@ss/<*&"
 CALLS: Final = ("GetSystemDateAndTime", "GetServices", "GetProfiles", "GetStreamUri")

@@ -55,7 +55,7 @@ async def test_a_camera_is_found_and_lists_its_streams(client: httpx.AsyncClient
     ]
     assert refused["streams"] == []
     assert refused["code"] == "credentials"
-    assert refused["error"] == "The camera rejected the user name or password."
+    assert refused["error"] == "The camera rejected the user name or password. Correct them."
 
 
 @pytest.mark.parametrize(
@@ -88,4 +88,4 @@ async def test_the_command_line_lists_cameras_and_their_streams(application: App
 
     assert found.split() == ["NAME", "MODEL", "DEVICEURL", "Gate", "north", "M1", camera.url]
     assert [one["rtspUrl"] for one in listed["streams"]] == [f"rtsp://{camera.host}/main"]
-    assert refused == "error: The camera rejected the user name or password."
+    assert refused == "error: The camera rejected the user name or password. Correct them."

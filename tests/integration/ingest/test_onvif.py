@@ -7,11 +7,9 @@ from typing import Any
 import pytest
 
 from common.urls.streams import StreamUrlRules
+from ingest import onvif
 from ingest.errors import CaptureError, CaptureErrorCode
-from ingest.onvif import discovery
-from ingest.onvif.device import MAX_ANSWER_BYTES, list_streams
-from ingest.onvif.discovery import find_devices
-from ingest.onvif.messages import OnvifDevice, OnvifRequest, OnvifStream
+from ingest.onvif import OnvifDevice, OnvifRequest, OnvifStream, find_devices, list_streams
 from tests.services.onvif import (
     CALLS,
     MEDIA,
@@ -35,7 +33,7 @@ _SWAPPED = '<?xml version="1.0" encoding="UTF-16"?>' + _BOMB.decode()[21:]
 @pytest.fixture
 def short_wait(monkeypatch: pytest.MonkeyPatch) -> None:
     """Wait less for answers, in tests without any."""
-    monkeypatch.setattr(discovery, "_ROUND_SECONDS", 0.05)
+    monkeypatch.setattr(onvif, "_ROUND_SECONDS", 0.05)
 
 
 def _streams(camera: OnvifCamera, password: str = PASSWORD) -> tuple[OnvifStream, ...]:
@@ -144,7 +142,7 @@ def test_hostile_answers_are_no_onvif(call: str, body: bytes) -> None:
 
 
 def test_a_huge_answer_is_not_read_to_its_end() -> None:
-    body = envelope("<a/>") + b" " * MAX_ANSWER_BYTES
+    body = envelope("<a/>") + b" " * onvif.MAX_ANSWER_BYTES
     with OnvifCamera("rtsp://x/1", answers={"GetServices": body}) as camera:
         assert _fault(camera) is CaptureErrorCode.TOO_MUCH
 
