@@ -36,7 +36,7 @@ export function StreamTestResult({ test, shown = [] }) {
   if (!result.reachable) return html`<p class="alarm" role="alert">${translated(result.error)}</p>`;
   const seconds = result.keyFrameSeconds ?? null;
   return html`<div class="tested" role="status">
-    <p><strong>${t("Video received.")}</strong> ${result.frameWidth} × ${result.frameHeight}
+    <p><strong>${t("Video received.")}</strong> ${result.frameWidth} × ${result.frameHeight}.${" "}
       ${seconds !== 0 && (seconds === null ? t("No second key frame within 5 s. Set the camera's key frame interval to 1 or 2 s.") : t("Seconds between key frames: {n}.", { n: seconds.toLocaleString(locale()) }))}</p>
     ${result.picture && html`<${TestImage} data=${result.picture} />`}
   </div>`;
