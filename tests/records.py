@@ -4,8 +4,10 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 from uuid import UUID, uuid4
 
+import msgspec
 from aiokafka.partitioner import DefaultPartitioner
 
+from analytics_sql.recognitions import RecognitionRow
 from common.records.alerts import (
     AlertConfig,
     AlertSchedule,
@@ -15,9 +17,11 @@ from common.records.alerts import (
     PlateMatchMode,
 )
 from common.records.codec import encode
+from common.records.deliveries import AttemptOutcome, Delivery, DeliveryAttempt
 from common.records.frames import Box
-from common.records.ids import recognition_id, trigger_id
-from common.records.recognitions import Recognition
+from common.records.ids import NIL_UUID, image_call_id, recognition_id, trigger_id
+from common.records.object_keys import crop_key, photo_key
+from common.records.recognitions import PassOutcome, Recognition, RecognitionSource
 
 OWNER = UUID("0197a000-0000-7000-8000-000000000001")
 CAMERAS = tuple(UUID(int=OWNER.int + number) for number in range(1, 9))
@@ -42,6 +46,28 @@ def recognition(number: int, *, captured_ms: int | None = None) -> Recognition:
         box=Box(x=1.5, y=2.5, width=100.0, height=30.0),
         photo_key=f"recognitions/{number}/photo.jpg",
         crop_key=f"recognitions/{number}/crop.jpg",
+    )
+
+
+def plain_row(
+    user_id: UUID,
+    at_ms: int,
+    plate: str = "AB12CD",
+    camera_id: UUID = CAMERAS[0],
+    **changes: Any,
+) -> RecognitionRow:
+    """Return the row of a recognition. ``changes`` replace its fields."""
+    fields: dict[str, Any] = {
+        "id": recognition_id(at_ms, camera_id, plate),
+        "camera_name": "Gate",
+        "confidence": 0.9,
+        "character_confidences": (),
+        "first_seen_ms": at_ms,
+        "last_seen_ms": at_ms,
+        "readings_count": 3,
+    }
+    return RecognitionRow(
+        user_id=user_id, captured_ms=at_ms, plate=plate, camera_id=camera_id, **fields | changes
     )
 
 
@@ -100,3 +126,42 @@ def camera_id_on(partition: int, partitions: Sequence[int]) -> UUID:
     while partition_of(str(found := uuid4()).encode(), list(partitions), []) != partition:
         pass
     return found
+
+
+def owned_recognition(
+    owner_id: UUID, captured_ms: int, plate: str, camera: int = 0, **changed: Any
+) -> Recognition:
+    """Return a recognition with images under their derived keys."""
+    identifier = recognition_id(captured_ms, CAMERAS[camera], f"{plate} {owner_id}")
+    fields: dict[str, Any] = {
+        "id": identifier,
+        "owner_id": owner_id,
+        "plate": plate,
+        "photo_key": photo_key(owner_id, identifier),
+        "crop_key": crop_key(owner_id, identifier),
+    }
+    return msgspec.structs.replace(recognition(camera, captured_ms=captured_ms), **fields | changed)
+
+
+def image_call_outcome(at_ms: int, owner_id: UUID = OWNER) -> PassOutcome:
+    """Return the outcome of an accepted image call."""
+    return PassOutcome(
+        id=image_call_id(at_ms, owner_id),
+        owner_id=owner_id,
+        camera_id=NIL_UUID,
+        source=RecognitionSource.API,
+        at_ms=at_ms,
+        accepted=True,
+    )
+
+
+def dead_attempt(delivery: Delivery) -> DeliveryAttempt:
+    """Return a failed first and last attempt of a delivery."""
+    return DeliveryAttempt(
+        id=delivery.id,
+        delivery=delivery,
+        number=1,
+        started_ms=delivery.occurred_ms,
+        duration_ms=1,
+        outcome=AttemptOutcome.DEAD,
+    )

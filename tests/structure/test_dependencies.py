@@ -92,12 +92,13 @@ def _packages(module: str) -> set[str]:
         ("deploy", ("local",)),
         ("tools", ("local", "dev")),
         ("tests", ("local", "dev")),
+        ("tools", ("train",)),
     ],
     ids=lambda value: str(value),
 )
 def test_what_is_imported_is_declared(folder: str, extras: tuple[str, ...]) -> None:
     declared = _declared(*extras)
-    for path, module in _imported(folder):
+    for path, module in _imported(folder, training="train" in extras):
         assert _packages(module) & declared, f"{path} imports {module}"
 
 
@@ -107,12 +108,6 @@ def test_the_python_client_imports_what_it_declares() -> None:
     imported = {root for path in CLIENT_FOLDER.rglob("*.py") for root in _roots(path)}
 
     assert imported - sys.stdlib_module_names - CLIENT == needed
-
-
-def test_what_training_imports_is_declared() -> None:
-    declared = _declared("train")
-    for path, module in _imported("tools", training=True):
-        assert _packages(module) & declared, f"{path} imports {module}"
 
 
 def test_what_is_declared_is_used() -> None:

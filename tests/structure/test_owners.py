@@ -16,6 +16,15 @@ def _sources(folder: str) -> Iterator[Path]:
     yield from (ROOT / folder).rglob("*.py")
 
 
+def _files_with(pattern: str) -> set[str]:
+    return {
+        path.relative_to(ROOT).as_posix()
+        for folder in ("api", "ingest", "streams", "common")
+        for path in _sources(folder)
+        if re.search(pattern, path.read_text(encoding="utf-8"))
+    }
+
+
 @pytest.mark.parametrize("topic", TOPICS, ids=lambda topic: str(topic.name))
 def test_a_topic_names_a_folder_that_exists(topic: Topic) -> None:
     assert (ROOT / topic.producer).is_dir()
@@ -39,38 +48,19 @@ def test_only_the_api_opens_postgres() -> None:
 
 
 def test_only_the_sink_writes_to_clickhouse() -> None:
-    writes = re.compile(
+    writers = _files_with(
         r"from analytics_sql\.[^(\n]*import[^)\n]*(\([^)]*)?\binsert_(?!erasure)\w+"
     )
-    writers = {
-        path.relative_to(ROOT).as_posix()
-        for folder in ("api", "ingest", "streams", "common")
-        for path in _sources(folder)
-        if writes.search(path.read_text(encoding="utf-8"))
-    }
 
     assert writers == {"streams/sink/tables.py"}
 
 
 def test_only_the_sink_and_an_erasure_take_rows_out_of_clickhouse() -> None:
-    erases = re.compile(r"from analytics_sql\.[^(\n]*import[^)\n]*(\([^)]*)?\berase_\w+")
-    erasers = {
-        path.relative_to(ROOT).as_posix()
-        for folder in ("api", "ingest", "streams", "common")
-        for path in _sources(folder)
-        if erases.search(path.read_text(encoding="utf-8"))
-    }
+    erasers = _files_with(r"from analytics_sql\.[^(\n]*import[^)\n]*(\([^)]*)?\berase_\w+")
 
     sink = {"streams/sink/tables.py", "streams/sink/rollups.py"}
     assert erasers == {*sink, "api/erasure/service.py"}
 
 
 def test_only_the_sink_keeps_rollups() -> None:
-    keepers = {
-        path.relative_to(ROOT).as_posix()
-        for folder in ("api", "ingest", "streams", "common")
-        for path in _sources(folder)
-        if "analytics_sql.traffic.rollups" in path.read_text(encoding="utf-8")
-    }
-
-    assert keepers == {"streams/sink/rollups.py"}
+    assert _files_with(r"analytics_sql\.traffic\.rollups") == {"streams/sink/rollups.py"}

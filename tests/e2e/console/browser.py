@@ -9,7 +9,8 @@ from typing import Any
 
 from playwright.sync_api import Browser, ConsoleMessage, Locator, Page
 
-from tests.e2e.console.stack import PASSWORD, Account, ConsoleStack
+from tests.e2e.console.stack import Account, ConsoleStack
+from tests.integration.api.application import PASSWORD
 
 CHROMIUM = "/usr/bin/chromium"
 _AXE = Path(__file__).parent / "vendor" / "axe.min.js"

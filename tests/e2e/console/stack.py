@@ -11,15 +11,12 @@ from functools import partial
 from typing import Any, TypeVar
 from uuid import UUID
 
-from sqlalchemy.orm import Session
-
 from analytics_sql.client import ClickHouseClient
 from analytics_sql.deliveries import insert_attempts
 from analytics_sql.migrate import migrate as migrate_clickhouse
 from analytics_sql.recognitions import insert_recognitions, recognition_row
 from analytics_sql.traffic.camera_counts import CameraMinute, insert_camera_minutes
 from analytics_sql.triggers import TriggerRow, insert_triggers
-from api.accounts.service import create_key, create_owner
 from api.adapters.clickhouse import ClickHouseStore
 from api.db.database import Database
 from api.db.engine import open_engine
@@ -28,7 +25,6 @@ from api.erasure.service import erase_stored_plate
 from api.health.service import DiskUsage, InstallationStatus
 from api.limits.limiter import LimitRules
 from api.live.recent import LiveRecord
-from api.security.permissions import ALL_SCOPES
 from common.kafka.stage_progress import StageProgress
 from common.records.cameras import CameraState, CameraStatus
 from common.records.deliveries import DeliveryAttempt
@@ -40,14 +36,18 @@ from common.settings import DatabaseSettings, S3Settings
 from common.timestamps import now_ms
 from deploy.local.ports import free_ports
 from tests.e2e.console.footage import SEEN, Seen, pictures, scaled_box
-from tests.integration.api.application import Application, Options, running_application
+from tests.integration.api.application import (
+    Application,
+    Options,
+    new_owner,
+    running_application,
+)
 from tests.integration.api.camera_worker import unconfirmed_cameras
 from tests.integration.api.serving import served
 from tests.integration.api.threaded import run_in_thread
 from tests.services.clickhouse import ClickHouseAddress
 from tests.services.s3 import s3_client
 
-PASSWORD = "a password of a test"
 OPERATOR = "operator@platestream.example"
 """The account that operates the installation, which is the account of the scene."""
 STAGES = (
@@ -91,19 +91,15 @@ class ConsoleStack:
 
     def new_account(self, *, credits: int = 50, email: str | None = None) -> Account:
         """Return a new account with an API key that has all scopes."""
-
-        def work(session: Session) -> Account:
-            owner = create_owner(
-                session,
-                email=email or f"{uuid.uuid4().hex[:10]}@platestream.example",
-                password=PASSWORD,
-                timezone=TIMEZONE,
-                credits=credits,
-            )
-            key = create_key(session, owner.id, name="Gate controller", scopes=ALL_SCOPES)
-            return Account(owner.id, owner.email, key.plain_key)
-
-        return self.run(self.application.database.run(work))
+        made = new_owner(
+            self.application.database,
+            credits=credits,
+            email=email or f"{uuid.uuid4().hex[:10]}@platestream.example",
+            timezone=TIMEZONE,
+            key_name="Gate controller",
+        )
+        caller = self.run(made)
+        return Account(caller.owner_id, caller.email, caller.key)
 
     def publish(self, *rows: Recognition, is_live: bool = True) -> None:
         """Store recognitions and publish them on the event stream."""

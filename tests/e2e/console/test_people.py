@@ -6,7 +6,8 @@ import pytest
 from playwright.sync_api import Browser, expect
 
 from tests.e2e.console.browser import ConsolePage, opened_page
-from tests.e2e.console.stack import PASSWORD, Account, ConsoleStack
+from tests.e2e.console.stack import Account, ConsoleStack
+from tests.integration.api.application import PASSWORD
 from tests.integration.api.people import new_address
 
 pytestmark = [pytest.mark.e2e, pytest.mark.long]

@@ -8,7 +8,8 @@ from api.security.permissions import Role
 from common.timestamps import now_ms
 from tests.e2e.console.browser import ConsolePage
 from tests.e2e.console.scene import Scene
-from tests.e2e.console.stack import PASSWORD, Account, ConsoleStack, passed
+from tests.e2e.console.stack import Account, ConsoleStack, passed
+from tests.integration.api.application import PASSWORD
 from tests.integration.api.people import browser_of, invite, logged_in, new_address
 
 pytestmark = [pytest.mark.e2e, pytest.mark.long]

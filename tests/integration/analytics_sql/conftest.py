@@ -1,16 +1,23 @@
 """Clients of the test run's ClickHouse. Each test has a separate database."""
 
-from collections.abc import AsyncIterator, Callable, Iterator
+import asyncio
+import itertools
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
+from typing import Any, TypeVar
+from uuid import UUID
 
 import clickhouse_connect
 import pytest
 import urllib3
 from clickhouse_connect.driver.asyncclient import AsyncClient
 from clickhouse_connect.driver.client import Client
+from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis.strategies import SearchStrategy
 
 from analytics_sql.client import ClickHouseClient
 from tests.services.clickhouse import ClickHouseAddress
 
+_T = TypeVar("_T")
 Http = Callable[..., urllib3.BaseHTTPResponse]
 
 ODD_TEXTS = (
@@ -73,3 +80,33 @@ def http(clickhouse_address: ClickHouseAddress) -> Iterator[Http]:
 
     yield send
     pool.close()
+
+
+def check_examples(
+    address: ClickHouseAddress,
+    examples: SearchStrategy[_T],
+    check: Callable[[ClickHouseClient, UUID, _T], Coroutine[Any, Any, None]],
+    *,
+    count: int,
+) -> None:
+    """Check generated examples, each with a separate account in the same database."""
+    owners = map(UUID, (f"{number:032x}" for number in itertools.count(1)))
+    with asyncio.Runner() as runner:
+        client = ClickHouseClient(address.settings())
+
+        # No shrinking, because each attempt is an insert, and the failing query explains itself.
+        @settings(
+            max_examples=count,
+            deadline=None,
+            database=None,
+            phases=[Phase.generate],
+            suppress_health_check=[HealthCheck.too_slow],
+        )
+        @given(examples)
+        def holds(example: _T) -> None:
+            runner.run(check(client, next(owners), example))
+
+        try:
+            holds()
+        finally:
+            runner.run(client.close())

@@ -30,9 +30,10 @@ from analytics_sql.traffic.camera_counts import (
     reported_hours,
 )
 from common.records.counts import COUNT_NAMES, FrameCounts
-from common.records.ids import NIL_UUID, image_call_id, recognition_id
+from common.records.ids import NIL_UUID, image_call_id
 from common.records.recognitions import RecognitionSource
 from tests.integration.analytics_sql.conftest import migrated_client
+from tests.records import plain_row
 
 pytestmark = pytest.mark.integration
 
@@ -54,20 +55,7 @@ def row(
     camera_id: UUID = GATE,
     camera_name: str = "Gate",
 ) -> RecognitionRow:
-    """Return a recognition with default values for all other fields."""
-    return RecognitionRow(
-        id=recognition_id(at_ms, camera_id, plate),
-        user_id=user_id,
-        camera_id=camera_id,
-        camera_name=camera_name,
-        plate=plate,
-        confidence=0.9,
-        character_confidences=(),
-        captured_ms=at_ms,
-        first_seen_ms=at_ms,
-        last_seen_ms=at_ms,
-        readings_count=3,
-    )
+    return plain_row(user_id, at_ms, plate, camera_id, camera_name=camera_name)
 
 
 async def counted(client: ClickHouseClient, span: OwnerSpan = SPAN, *, plates: int = 10) -> Traffic:

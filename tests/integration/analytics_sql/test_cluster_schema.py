@@ -1,6 +1,5 @@
 """The schema of a cluster. There is no cluster here, so the engine only parses the statements."""
 
-from collections.abc import Iterator
 from importlib.resources import files
 from typing import Any, cast
 
@@ -11,7 +10,6 @@ from analytics_sql.client import SchemaClient, query_text
 from analytics_sql.cluster import CLUSTER_SETTINGS, Cluster, cluster_statements
 from analytics_sql.migrate import create_database, migrate, migrations
 from common.errors import MisconfiguredError
-from tests.services.clickhouse import ClickHouseAddress
 
 pytestmark = pytest.mark.integration
 
@@ -21,13 +19,6 @@ QUERIES = sorted(
     for entry in files("analytics_sql").joinpath("queries").iterdir()
     if entry.name.endswith(".sql")
 )
-
-
-@pytest.fixture
-def client(clickhouse_address: ClickHouseAddress) -> Iterator[Client]:
-    client = clickhouse_address.client()
-    yield client
-    client.close()
 
 
 def _read(client: Client, statement: str) -> str:

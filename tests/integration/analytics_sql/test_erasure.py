@@ -39,17 +39,14 @@ from common.plates.normalise import normalise_plate
 from common.records.alerts import AlertTrigger, EarlyTrigger, TriggerPhase
 from common.records.counts import CameraCounts, FrameCounts
 from common.records.deliveries import (
-    AttemptOutcome,
     Delivery,
-    DeliveryAttempt,
     WebhookTarget,
     recognition_delivery,
     trigger_delivery,
 )
-from common.records.ids import NIL_UUID, image_call_id, recognition_id
-from common.records.object_keys import crop_key, photo_key, uploaded_photo_key
+from common.records.ids import NIL_UUID, recognition_id
+from common.records.object_keys import uploaded_photo_key
 from common.records.recognitions import (
-    PassOutcome,
     ProvisionalPlate,
     Recognition,
     RecognitionSource,
@@ -58,7 +55,14 @@ from streams.sink.store import RowStore
 from streams.sink.tables import RECOGNITION_TABLE
 from tests.characters import varied_characters
 from tests.integration.analytics_sql.conftest import migrated_client
-from tests.records import CAMERAS, alert, alert_trigger, recognition
+from tests.records import (
+    CAMERAS,
+    alert,
+    alert_trigger,
+    dead_attempt,
+    image_call_outcome,
+    owned_recognition,
+)
 from tests.services.clickhouse import ClickHouseAddress
 
 pytestmark = pytest.mark.integration
@@ -75,16 +79,7 @@ ERASURE = Erasure(OWNER, PLATE, BEFORE_MS)
 
 
 def seen(at_ms: int, plate: str = PLATE, owner: UUID = OWNER, camera: int = 0) -> Recognition:
-    """Return a recognition with images under their derived keys."""
-    identifier = recognition_id(at_ms, CAMERAS[camera], f"{plate} {owner}")
-    return msgspec.structs.replace(
-        recognition(camera, captured_ms=at_ms),
-        id=identifier,
-        owner_id=owner,
-        plate=plate,
-        photo_key=photo_key(owner, identifier),
-        crop_key=crop_key(owner, identifier),
-    )
+    return owned_recognition(owner, at_ms, plate, camera)
 
 
 async def store(client: ClickHouseClient, records: Iterable[Recognition]) -> None:
@@ -325,17 +320,6 @@ async def test_plates_of_triggers_are_emptied_and_the_rows_stay(client: ClickHou
     assert [plate for (plate,) in rows.rows] == ["", "", OTHER, PLATE]
 
 
-def attempt(delivery: Delivery) -> DeliveryAttempt:
-    return DeliveryAttempt(
-        id=delivery.id,
-        delivery=delivery,
-        number=1,
-        started_ms=delivery.occurred_ms,
-        duration_ms=1,
-        outcome=AttemptOutcome.DEAD,
-    )
-
-
 def delivery_of(trigger: AlertTrigger) -> Delivery:
     return trigger_delivery(trigger, "hook", WebhookTarget(webhook_id=UUID(int=5)))
 
@@ -371,7 +355,7 @@ async def test_what_deliveries_carried_is_emptied(
     erased = msgspec.structs.replace(delivery, occurred_ms=at_ms)
     kept = recognition_delivery(seen(at_ms, OTHER), UUID(int=6), created_ms=at_ms)
     later = msgspec.structs.replace(erased, id=uuid4(), occurred_ms=BEFORE_MS)
-    await insert_attempts(client, [attempt(each) for each in (erased, kept, later)])
+    await insert_attempts(client, [dead_attempt(each) for each in (erased, kept, later)])
 
     assert PLATE in plates_of(erased)
     assert await erase_deliveries(client, ERASURE) == 1
@@ -407,7 +391,7 @@ async def test_a_plate_is_found_however_it_was_written(client: ClickHouseClient)
         )
         for text in (*written, *(f"{PLATE}{twice}{twice}" for twice in ignored))
     ]
-    await insert_attempts(client, [attempt(each) for each in deliveries])
+    await insert_attempts(client, [dead_attempt(each) for each in deliveries])
     assert await erase_deliveries(client, ERASURE) == len({each.id for each in deliveries})
     left = await client.run("SELECT count() FROM delivery_attempts WHERE delivery != ''")
     assert left.rows == [(0,)]
@@ -416,7 +400,7 @@ async def test_a_plate_is_found_however_it_was_written(client: ClickHouseClient)
 @pytest.mark.parametrize("text", SPELLINGS, ids=ascii)
 async def test_a_delivery_is_found_by_its_folded_plate(client: ClickHouseClient, text: str) -> None:
     delivery = recognition_delivery(seen(BEFORE_MS - 1, text), UUID(int=5), created_ms=1)
-    await insert_attempts(client, [attempt(delivery)])
+    await insert_attempts(client, [dead_attempt(delivery)])
     (plate,) = plates_of(delivery)
     assert await erase_deliveries(client, Erasure(OWNER, plate, BEFORE_MS)) == 1
 
@@ -428,15 +412,8 @@ async def test_all_of_an_owner_is_gone(client: ClickHouseClient) -> None:
         trigger = msgspec.structs.replace(triggered(1, PLATE, at_ms), owner_id=owner)
         await insert_triggers(client, [trigger_row(trigger)])
         delivery = recognition_delivery(seen(at_ms, owner=owner), UUID(int=7), created_ms=at_ms)
-        await insert_attempts(client, [attempt(delivery)])
-        outcome = PassOutcome(
-            id=image_call_id(at_ms, owner),
-            owner_id=owner,
-            camera_id=NIL_UUID,
-            source=RecognitionSource.API,
-            at_ms=at_ms,
-            accepted=True,
-        )
+        await insert_attempts(client, [dead_attempt(delivery)])
+        outcome = image_call_outcome(at_ms, owner)
         await insert_outcomes(client, [outcome_row(outcome)])
         counted = CameraCounts(
             camera_id=NIL_UUID,

@@ -1,12 +1,9 @@
 """The engine and common.plates.matching agree on the plates that a search text matches."""
 
-import asyncio
 from dataclasses import dataclass
-from itertools import count
 from uuid import UUID
 
 import pytest
-from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
 from analytics_sql.client import ClickHouseClient
@@ -20,7 +17,8 @@ from analytics_sql.recognitions import (
 from common.plates.matching import MatchMode, plate_matcher
 from common.plates.normalise import normalise_plate
 from common.records.ids import recognition_id
-from tests.integration.analytics_sql.conftest import migrated_client
+from tests.integration.analytics_sql.conftest import check_examples, migrated_client
+from tests.records import plain_row
 from tests.services.clickhouse import ClickHouseAddress
 
 pytestmark = pytest.mark.integration
@@ -77,19 +75,8 @@ def _searches(draw: st.DrawFn) -> tuple[list[str], list[_Question]]:
 
 def _row(user_id: UUID, number: int, plate: str, confidence: float = 0.9) -> RecognitionRow:
     at_ms = START_MS + number
-    return RecognitionRow(
-        id=recognition_id(at_ms, CAMERA, str(user_id)),
-        user_id=user_id,
-        camera_id=CAMERA,
-        camera_name="Gate",
-        plate=plate,
-        confidence=confidence,
-        character_confidences=(),
-        captured_ms=at_ms,
-        first_seen_ms=at_ms,
-        last_seen_ms=at_ms,
-        readings_count=1,
-    )
+    identifier = recognition_id(at_ms, CAMERA, str(user_id))
+    return plain_row(user_id, at_ms, plate, CAMERA, id=identifier, confidence=confidence)
 
 
 async def _found(client: ClickHouseClient, wanted: RecognitionFilter) -> list[str]:
@@ -112,26 +99,12 @@ async def _compare(
 
 
 def test_the_engine_answers_as_the_matcher(migrated_clickhouse: ClickHouseAddress) -> None:
-    owners = map(UUID, (f"{number:032x}" for number in count(1)))
-
-    with asyncio.Runner() as runner:
-        client = ClickHouseClient(migrated_clickhouse.settings())
-
-        # No shrinking, because each attempt is an insert, and the failing query explains itself.
-        @settings(
-            max_examples=15,
-            deadline=None,
-            database=None,
-            phases=[Phase.generate],
-        )
-        @given(_searches())
-        def holds(search: tuple[list[str], list[_Question]]) -> None:
-            runner.run(_compare(client, next(owners), *search))
-
-        try:
-            holds()
-        finally:
-            runner.run(client.close())
+    check_examples(
+        migrated_clickhouse,
+        _searches(),
+        lambda client, owner, search: _compare(client, owner, *search),
+        count=15,
+    )
 
 
 async def test_fuzzy_takes_look_alikes_and_one_edit(client: ClickHouseClient) -> None:

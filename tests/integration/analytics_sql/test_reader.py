@@ -29,6 +29,7 @@ pytestmark = pytest.mark.integration
 
 _SECRET = "what only the server's user may read"
 _READONLY, _DENIED = "164", "497"
+_LONG_QUERY = "SELECT count() FROM numbers(1000000000000) WHERE NOT ignore(sipHash64(number))"
 
 
 @pytest.fixture(scope="module")
@@ -374,24 +375,27 @@ class TestRefusals:
 
 
 class TestBounds:
-    def test_a_query_cannot_exceed_its_time(self, analyst: ClickHouseAddress) -> None:
-        sql = "SELECT count() FROM numbers(1000000000000) WHERE NOT ignore(sipHash64(number))"
-
-        assert _refusal(_ask(analyst, sql, fields={"max_execution_time": "0"})) == "159"
-
-    def test_a_query_cannot_exceed_its_memory(self, analyst: ClickHouseAddress) -> None:
-        sql = "SELECT length(groupArray(number)) FROM numbers(100000000)"
-
-        answer = _ask(analyst, sql, fields={"max_memory_usage": "0"})
-
-        assert _refusal(answer) == "241"
+    @pytest.mark.parametrize(
+        ("sql", "setting", "code"),
+        [
+            (_LONG_QUERY, "max_execution_time", "159"),
+            (
+                "SELECT length(groupArray(number)) FROM numbers(100000000)",
+                "max_memory_usage",
+                "241",
+            ),
+        ],
+    )
+    def test_a_query_cannot_exceed_its_bounds(
+        self, analyst: ClickHouseAddress, sql: str, setting: str, code: str
+    ) -> None:
+        assert _refusal(_ask(analyst, sql, fields={setting: "0"})) == code
 
     def test_the_service_has_its_turn_during_a_long_query(
         self, analyst: ClickHouseAddress, database: ClickHouseAddress
     ) -> None:
-        long = "SELECT count() FROM numbers(1000000000000) WHERE NOT ignore(sipHash64(number))"
         running = "SELECT count() FROM system.processes WHERE query LIKE '%sipHash64%'"
-        asking = threading.Thread(target=_ask, args=(analyst, long))
+        asking = threading.Thread(target=_ask, args=(analyst, _LONG_QUERY))
         asking.start()
         wait_until("it runs", lambda: _ask(database, running).data == b"2\n", 20)
         started = time.monotonic()

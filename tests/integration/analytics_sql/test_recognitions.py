@@ -28,6 +28,7 @@ from common.records.ids import MAX_PASS_MS, recognition_id
 from common.records.object_keys import crop_key, photo_key
 from common.records.recognitions import CharacterAlternative, RecognitionSource
 from tests.integration.analytics_sql.conftest import migrated_client
+from tests.records import plain_row
 from tests.services.clickhouse import ClickHouseAddress, ClickHouseService, create_database
 
 pytestmark = pytest.mark.integration
@@ -54,18 +55,17 @@ def row(
 ) -> RecognitionRow:
     """Return a recognition with default values for all other fields."""
     identifier = recognition_id(at_ms, camera_id, track or plate)
-    return RecognitionRow(
+    return plain_row(
+        user_id,
+        at_ms,
+        plate,
+        camera_id,
         id=identifier,
-        user_id=user_id,
-        camera_id=camera_id,
         camera_name="Gate" if camera_id == GATE else "Yard",
-        plate=plate,
         confidence=confidence,
         character_confidences=(0.9, 0.8),
-        captured_ms=at_ms,
         first_seen_ms=at_ms - 400,
         last_seen_ms=at_ms + 600,
-        readings_count=3,
         box=Box(x=1.25, y=2.0, width=30.5, height=11.0),
         photo_key=photo_key(user_id, identifier),
         crop_key=crop_key(user_id, identifier),
@@ -105,18 +105,14 @@ class TestStoring:
 
     async def test_a_row_is_read_as_it_was_written(self, client: ClickHouseClient) -> None:
         full = row(START_MS + 123)
-        bare = RecognitionRow(
+        bare = plain_row(
+            OWNER,
+            START_MS,
+            "X",
+            YARD,
             id=recognition_id(START_MS, YARD, "x"),
-            user_id=OWNER,
-            camera_id=YARD,
             camera_name="",
-            plate="X",
             confidence=0.123456789,
-            character_confidences=(),
-            captured_ms=START_MS,
-            first_seen_ms=START_MS,
-            last_seen_ms=START_MS,
-            readings_count=1,
             source=RecognitionSource.API,
             plate_type="truck",
         )

@@ -5,11 +5,9 @@ import time
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from itertools import count
 from uuid import UUID
 
 import pytest
-from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 from analytics_sql.client import ClickHouseClient, Rows
@@ -34,10 +32,11 @@ from analytics_sql.traffic.analytics import (
 from analytics_sql.traffic.rollups import RollupBounds, rank_plates, roll_up
 from common.errors import TransientError
 from common.plates.matching import MatchMode
-from common.records.ids import NIL_UUID, image_call_id, recognition_id
+from common.records.ids import NIL_UUID, image_call_id
 from common.records.recognitions import RecognitionSource
 from streams.sink.rollups import RollupUpdater
-from tests.integration.analytics_sql.conftest import migrated_client
+from tests.integration.analytics_sql.conftest import check_examples, migrated_client
+from tests.records import plain_row
 from tests.services.clickhouse import ClickHouseAddress
 
 pytestmark = pytest.mark.integration
@@ -146,22 +145,6 @@ _steps = st.one_of(
 )
 
 
-def recognition_row(owner: UUID, at_ms: int, plate: str, camera: UUID) -> RecognitionRow:
-    return RecognitionRow(
-        id=recognition_id(at_ms, camera, plate),
-        user_id=owner,
-        camera_id=camera,
-        camera_name="Gate",
-        plate=plate,
-        confidence=0.9,
-        character_confidences=(),
-        captured_ms=at_ms,
-        first_seen_ms=at_ms,
-        last_seen_ms=at_ms,
-        readings_count=1,
-    )
-
-
 def _now_ms() -> int:
     return time.time_ns() // 1_000_000
 
@@ -172,7 +155,7 @@ async def _do(
     owner = model.owner
     match step:
         case ("insert", list(rows)):
-            made = [recognition_row(owner, _now_ms() - age, *rest) for age, *rest in rows]
+            made = [plain_row(owner, _now_ms() - age, *rest) for age, *rest in rows]
             model.rows |= {row.id: row for row in made}
             await insert_recognitions(client, made)
         case ("again", int(which)):
@@ -236,27 +219,12 @@ async def _run(
 
 
 def test_the_answer_is_that_of_counting_every_row(migrated_clickhouse: ClickHouseAddress) -> None:
-    owners = map(UUID, (f"{number:032x}" for number in count(1)))
-
-    with asyncio.Runner() as runner:
-        client = ClickHouseClient(migrated_clickhouse.settings())
-
-        # No shrinking, because each attempt takes the time of its inserts.
-        @settings(
-            max_examples=4,
-            deadline=None,
-            database=None,
-            phases=[Phase.generate],
-            suppress_health_check=[HealthCheck.too_slow],
-        )
-        @given(st.lists(_steps, min_size=4, max_size=10))
-        def holds(steps: list[tuple[str, object]]) -> None:
-            runner.run(_run(client, migrated_clickhouse, next(owners), steps))
-
-        try:
-            holds()
-        finally:
-            runner.run(client.close())
+    check_examples(
+        migrated_clickhouse,
+        st.lists(_steps, min_size=4, max_size=10),
+        lambda client, owner, steps: _run(client, migrated_clickhouse, owner, steps),
+        count=4,
+    )
 
 
 async def test_what_is_rolled_up_while_it_is_counted_is_counted_once(
@@ -264,9 +232,9 @@ async def test_what_is_rolled_up_while_it_is_counted_is_counted_once(
 ) -> None:
     owner = UUID(int=1)
     late_ms = _now_ms() - DAY_MS
-    await insert_recognitions(client, [recognition_row(owner, late_ms, "AA1", CAMERAS[0])])
+    await insert_recognitions(client, [plain_row(owner, late_ms, "AA1", CAMERAS[0])])
     await roll_up(client, owner, BOUNDS)
-    await insert_recognitions(client, [recognition_row(owner, late_ms + 1, "BB2", CAMERAS[0])])
+    await insert_recognitions(client, [plain_row(owner, late_ms + 1, "BB2", CAMERAS[0])])
     meanwhile = RolledUpMeanwhile(migrated_clickhouse, owner)
 
     span = OwnerSpan(owner, _now_ms() - SPAN_MS, _now_ms())
@@ -281,7 +249,7 @@ async def test_a_sweep_counts_who_had_anything_written(client: ClickHouseClient)
     owner, stranger = UUID(int=1), UUID(int=2)
     old_ms = _now_ms() - 3 * DAY_MS
     for user in (owner, stranger):
-        rows = [recognition_row(user, old_ms + n, "AA1", CAMERAS[0]) for n in range(5)]
+        rows = [plain_row(user, old_ms + n, "AA1", CAMERAS[0]) for n in range(5)]
         await insert_recognitions(client, rows)
     await insert_erasure(client, Erasure(stranger))
     keeper = RollupUpdater(client, every_seconds=60)
@@ -298,9 +266,7 @@ async def test_a_sweep_counts_who_had_anything_written(client: ClickHouseClient)
 async def test_what_is_erased_is_in_nothing_that_was_made_of_it(client: ClickHouseClient) -> None:
     owner = UUID(int=1)
     now_ms = _now_ms()
-    rows = [
-        recognition_row(owner, now_ms - DAY_MS - n, PLATES[n % 3], CAMERAS[0]) for n in range(30)
-    ]
+    rows = [plain_row(owner, now_ms - DAY_MS - n, PLATES[n % 3], CAMERAS[0]) for n in range(30)]
     await insert_recognitions(client, rows)
     await roll_up(client, owner, BOUNDS)
     await rank_plates(client, owner, BOUNDS)
@@ -325,7 +291,7 @@ async def test_a_thousand_cameras_and_one_plate(client: ClickHouseClient) -> Non
     model = Model(UUID(int=1))
     cameras = [UUID(int=0x100 + number) for number in range(1000)]
     rows = [
-        recognition_row(model.owner, now_ms - 2 * DAY_MS + n, "AA1", cameras[n % 1000])
+        plain_row(model.owner, now_ms - 2 * DAY_MS + n, "AA1", cameras[n % 1000])
         for n in range(3000)
     ]
     model.rows = {row.id: row for row in rows}

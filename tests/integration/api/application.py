@@ -241,6 +241,31 @@ class Caller:
     email: str = ""
 
 
+async def new_owner(
+    database: Database,
+    *,
+    credits: int = 0,
+    scopes: frozenset[Scope] = ALL_SCOPES,
+    email: str | None = None,
+    timezone: str = "UTC",
+    key_name: str = "test",
+) -> Caller:
+    """Return a new account with an API key."""
+
+    def work(session: Session) -> Caller:
+        owner = create_owner(
+            session,
+            email=email or f"{uuid.uuid4().hex}@platestream.example",
+            password=PASSWORD,
+            timezone=timezone,
+            credits=credits,
+        )
+        key = create_key(session, owner.id, name=key_name, scopes=scopes)
+        return Caller(owner.id, key.plain_key, owner.email)
+
+    return await database.run(work)
+
+
 @dataclass
 class Application:
     """The application, and methods with which a test changes its environment."""
@@ -257,19 +282,7 @@ class Application:
 
     async def new_owner(self, *, credits: int = 0, scopes: frozenset[Scope] = ALL_SCOPES) -> Caller:
         """Return a new account with an API key."""
-
-        def work(session: Session) -> Caller:
-            owner = create_owner(
-                session,
-                email=f"{uuid.uuid4().hex}@platestream.example",
-                password=PASSWORD,
-                timezone="UTC",
-                credits=credits,
-            )
-            key = create_key(session, owner.id, name="test", scopes=scopes)
-            return Caller(owner.id, key.plain_key, owner.email)
-
-        return await self.database.run(work)
+        return await new_owner(self.database, credits=credits, scopes=scopes)
 
     def client(self, caller: Caller | None = None) -> httpx.AsyncClient:
         """Return a client that sends the caller's key, or no key without a caller."""

@@ -2,6 +2,7 @@
 
 from collections.abc import AsyncIterator, Iterator
 from contextlib import contextmanager
+from functools import partial
 from unittest.mock import patch
 from urllib.parse import urlsplit
 
@@ -25,7 +26,9 @@ from tests.integration.api.application import (
     StandInStore,
     running_application,
 )
+from tests.integration.api.oidc_browser import Visitor
 from tests.integration.api.people import browser_of, logged_in
+from tests.integration.api.relays import Relaying, running_relay
 from tests.integration.api.topic_reader import ConfigReader
 from tests.services.clickhouse import ClickHouseAddress
 from tests.services.oidc import OidcProvider
@@ -169,6 +172,12 @@ async def browser(application: Application) -> AsyncIterator[httpx.AsyncClient]:
 
 
 @pytest.fixture
+def visitor(browser: httpx.AsyncClient, oidc_provider: OidcProvider) -> Visitor:
+    """A browser that can log in at the provider."""
+    return Visitor(browser, oidc_provider)
+
+
+@pytest.fixture
 async def oidc_application(
     database: Database, oidc_provider: OidcProvider
 ) -> AsyncIterator[Application]:
@@ -205,6 +214,12 @@ def engine(api_database: DatabaseSettings) -> Iterator[Engine]:
     opened = open_engine(api_database, pool_size=4)
     yield opened
     opened.dispose()
+
+
+@pytest.fixture
+def relaying(api_database: DatabaseSettings, kafka_topics: KafkaSettings) -> Relaying:
+    """A function that starts a relay of the test's database and topics."""
+    return partial(running_relay, api_database, kafka_topics)
 
 
 @pytest.fixture

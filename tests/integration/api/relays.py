@@ -1,8 +1,8 @@
 """Relays in threads, for tests."""
 
 import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 
 from prometheus_client import CollectorRegistry
 
@@ -10,6 +10,8 @@ from api.db.engine import plain_database_url
 from api.outbox.publisher import KafkaPublisher
 from api.outbox.relay import Relay
 from common.settings import DatabaseSettings, KafkaSettings
+
+Relaying = Callable[..., AbstractContextManager[Relay]]
 
 
 @contextmanager

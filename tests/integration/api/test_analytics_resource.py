@@ -15,15 +15,14 @@ from sqlalchemy.orm import Session
 
 from analytics_sql.client import ClickHouseClient
 from analytics_sql.outcomes import OutcomeRow, insert_outcomes
-from analytics_sql.recognitions import RecognitionRow, insert_recognitions
+from analytics_sql.recognitions import RecognitionRow, insert_recognitions, recognition_row
 from api.accounts.service import create_key
 from api.adapters.clickhouse import ClickHouseStore
 from api.analytics.service import SPAN_MS, Analytics
 from api.db.database import Database
 from api.db.tables import ApiKey, Camera, Owner
 from api.security.permissions import ALL_SCOPES
-from common.records.frames import Box
-from common.records.ids import image_call_id, recognition_id
+from common.records.ids import image_call_id
 from common.records.object_keys import crop_key, photo_key
 from common.records.recognitions import RecognitionSource
 from common.timestamps import format_timestamp
@@ -35,6 +34,7 @@ from tests.integration.api.application import (
     running_application,
 )
 from tests.integration.api.conftest import owner_client, searching_application
+from tests.integration.api.stored_recognitions import CAMERA, passed
 from tests.services.clickhouse import ClickHouseAddress
 
 pytestmark = pytest.mark.integration
@@ -47,25 +47,8 @@ PATH = "/api/analytics"
 
 
 def _row(owner_id: UUID, captured_ms: int, plate: str = "AB12CD", **changes: Any) -> RecognitionRow:
-    camera_id = changes.pop("camera_id", UUID(int=7))
-    identifier = recognition_id(captured_ms, camera_id, plate)
-    fields: dict[str, Any] = {
-        "id": identifier,
-        "user_id": owner_id,
-        "camera_id": camera_id,
-        "camera_name": "Gate",
-        "plate": plate,
-        "confidence": 0.97,
-        "character_confidences": (),
-        "captured_ms": captured_ms,
-        "first_seen_ms": captured_ms,
-        "last_seen_ms": captured_ms,
-        "readings_count": 4,
-        "box": Box(x=10.5, y=20.0, width=120.0, height=40.0),
-        "photo_key": photo_key(owner_id, identifier),
-        "crop_key": crop_key(owner_id, identifier),
-    }
-    return RecognitionRow(**fields | changes)
+    fields = {"track": plate, "plate": plate, "character_confidences": (), **changes}
+    return recognition_row(passed(owner_id, captured_ms, **fields))
 
 
 async def _get(client: httpx.AsyncClient) -> dict[str, Any]:
@@ -133,7 +116,7 @@ async def test_the_fields_of_the_interface_and_what_is_known_besides(
     ]
     assert body["cameraChart"] == [
         {"cameraId": str(NIL), "cameraName": "API", "count": 1},
-        {"cameraId": str(UUID(int=7)), "cameraName": "Gate", "count": 1},
+        {"cameraId": str(CAMERA), "cameraName": "Gate", "count": 1},
     ]
     common = {
         "userId": str(owner.owner_id),
@@ -146,7 +129,7 @@ async def test_the_fields_of_the_interface_and_what_is_known_besides(
         {
             **common,
             "id": str(one.id),
-            "cameraId": str(UUID(int=7)),
+            "cameraId": str(CAMERA),
             "cameraName": "Gate",
             "timestamp": format_timestamp(at_ms),
             "photoUrl": photo_key(owner.owner_id, one.id),
@@ -218,7 +201,7 @@ async def test_success_counts_passes_and_image_calls(
     await insert_recognitions(clickhouse, [*passes, *stored])
     # The stored call, and a call that found nothing; two passes that were not accepted.
     calls = [outcome(1, NIL, accepted=True), outcome(2, NIL, accepted=False)]
-    missed = [outcome(n, UUID(int=7), accepted=False) for n in (3, 4)]
+    missed = [outcome(n, CAMERA, accepted=False) for n in (3, 4)]
     for _ in range(2):
         await insert_outcomes(clickhouse, [*calls, *missed])
     body = await _get(client)

@@ -7,7 +7,6 @@ import signal
 import socket
 import sys
 import time
-import uuid
 from collections import Counter
 from collections.abc import AsyncIterator, Mapping
 from contextlib import ExitStack, asynccontextmanager, suppress
@@ -19,15 +18,13 @@ from cryptography.fernet import Fernet
 from sqlalchemy import text
 from sqlalchemy.orm import Session
 
-from api.accounts.service import create_key, create_owner
 from api.credits.repository import EntryKind, insert_entry
 from api.db.database import Database
-from api.security.permissions import ALL_SCOPES
 from common.settings import DatabaseSettings
 from deploy.local.ports import free_ports
 from deploy.local.servers.base import Program
 from tests.integration.api import images
-from tests.integration.api.application import Caller
+from tests.integration.api.application import PASSWORD, Caller, new_owner
 from tests.integration.api.waiting import until
 from tests.services.families import running_below
 from tests.services.process import ChildProcess
@@ -126,24 +123,7 @@ def api(api_database: DatabaseSettings, tmp_path: Path) -> ApiProcess:
 
 @pytest.fixture
 async def caller(database: Database) -> Caller:
-    return await _new_caller(database)
-
-
-async def _new_caller(database: Database) -> Caller:
-    email = f"{uuid.uuid4().hex}@platestream.example"
-
-    def work(session: Session) -> Caller:
-        owner = create_owner(
-            session,
-            email=email,
-            password="long enough",
-            timezone="UTC",
-            credits=100,
-        )
-        key = create_key(session, owner.id, name="test", scopes=ALL_SCOPES)
-        return Caller(owner.id, key.plain_key, email)
-
-    return await database.run(work)
+    return await new_owner(database, credits=100)
 
 
 async def test_it_names_what_is_down_and_stops_cleanly(
@@ -205,7 +185,7 @@ async def test_logins_succeed_while_others_of_the_network_guess(
 ) -> None:
     settings = {"PLATESTREAM_TRUSTED_PROXIES": "127.0.0.1"}
     api = ApiProcess(api_database, tmp_path, settings)
-    caller, other = await _new_caller(database), await _new_caller(database)
+    caller, other = await new_owner(database, credits=100), await new_owner(database, credits=100)
     async with api.running(caller) as client:
         stop, guesses = asyncio.Event(), Counter[int]()
         began = time.monotonic()
@@ -258,7 +238,7 @@ async def _log_in(
     *,
     wrong: bool = False,
 ) -> httpx.Response:
-    body = {"email": email, "password": "a wrong one" if wrong else "long enough"}
+    body = {"email": email, "password": "a wrong one" if wrong else PASSWORD}
     told = {"X-Forwarded-For": address, **(headers or {})}
     client.cookies.clear()
     return await client.post("/api/session", json=body, headers=told)
@@ -283,7 +263,7 @@ async def test_stalled_uploads_take_little_memory_and_block_no_other(
     api_database: DatabaseSettings, caller: Caller, database: Database, tmp_path: Path
 ) -> None:
     api = ApiProcess(api_database, tmp_path)
-    greedy = await _new_caller(database)
+    greedy = await new_owner(database, credits=100)
     async with api.running(caller) as client:
         assert (await _recognize(client)).status_code == 200
         before = api.resident_mebibytes()

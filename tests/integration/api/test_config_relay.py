@@ -12,10 +12,10 @@ from sqlalchemy import Engine, text
 from api.db.engine import AdvisoryLock, in_transaction
 from api.outbox.outbox import republish_all
 from common.kafka.clients import create_topics
-from common.settings import DatabaseSettings, KafkaSettings
+from common.settings import DatabaseSettings
 from deploy.local.servers.kafka import KafkaServer
 from tests.integration.api.cameras import add_camera, insert_owner, remove_camera, rename_camera
-from tests.integration.api.relays import running_relay
+from tests.integration.api.relays import Relaying, running_relay
 from tests.integration.api.topic_reader import ConfigReader
 from tests.services.kafka import fresh_kafka_settings, kafka_process
 
@@ -23,13 +23,10 @@ pytestmark = pytest.mark.integration
 
 
 def test_changes_come_in_order_and_end_with_a_tombstone(
-    api_database: DatabaseSettings,
-    kafka_topics: KafkaSettings,
-    engine: Engine,
-    reader: ConfigReader,
+    relaying: Relaying, engine: Engine, reader: ConfigReader
 ) -> None:
     owner_id = insert_owner(engine)
-    with running_relay(api_database, kafka_topics):
+    with relaying():
         camera_id = add_camera(engine, owner_id, "first name")
         for number in range(20):
             rename_camera(engine, owner_id, camera_id, f"name {number}")
@@ -44,14 +41,11 @@ def test_changes_come_in_order_and_end_with_a_tombstone(
 
 
 def test_a_change_is_on_the_topic_well_within_a_second(
-    api_database: DatabaseSettings,
-    kafka_topics: KafkaSettings,
-    engine: Engine,
-    reader: ConfigReader,
+    relaying: Relaying, engine: Engine, reader: ConfigReader
 ) -> None:
     owner_id = insert_owner(engine)
     # The relay polls slowly here, so only the notification can wake the relay.
-    with running_relay(api_database, kafka_topics, poll_seconds=30):
+    with relaying(poll_seconds=30):
         camera_id = add_camera(engine, owner_id)
         reader.read(1)
         delays = []
@@ -66,14 +60,11 @@ def test_a_change_is_on_the_topic_well_within_a_second(
 
 
 def test_a_second_relay_waits_until_the_first_is_gone(
-    api_database: DatabaseSettings,
-    kafka_topics: KafkaSettings,
-    engine: Engine,
-    reader: ConfigReader,
+    relaying: Relaying, engine: Engine, reader: ConfigReader
 ) -> None:
     owner_id = insert_owner(engine)
-    with running_relay(api_database, kafka_topics):
-        with running_relay(api_database, kafka_topics):
+    with relaying():
+        with relaying():
             camera_id = add_camera(engine, owner_id)
             for number in range(50):
                 rename_camera(engine, owner_id, camera_id, f"name {number}")
@@ -89,13 +80,10 @@ def test_a_second_relay_waits_until_the_first_is_gone(
 
 @pytest.mark.long
 def test_a_lost_database_connection_loses_no_change(
-    api_database: DatabaseSettings,
-    kafka_topics: KafkaSettings,
-    engine: Engine,
-    reader: ConfigReader,
+    relaying: Relaying, engine: Engine, reader: ConfigReader
 ) -> None:
     owner_id = insert_owner(engine)
-    with running_relay(api_database, kafka_topics):
+    with relaying():
         camera_id = add_camera(engine, owner_id)
         reader.read(1)
         for number in range(5):
@@ -147,10 +135,7 @@ def test_an_outage_of_kafka_loses_no_change(
 
 
 def test_republish_all_publishes_every_camera_again(
-    api_database: DatabaseSettings,
-    kafka_topics: KafkaSettings,
-    engine: Engine,
-    reader: ConfigReader,
+    relaying: Relaying, engine: Engine, reader: ConfigReader
 ) -> None:
     owner_id = insert_owner(engine)
     cameras = {add_camera(engine, owner_id, f"camera {number}") for number in range(7)}
@@ -158,22 +143,10 @@ def test_republish_all_publishes_every_camera_again(
         connection.execute(text("DELETE FROM config_outbox"))
 
     assert in_transaction(engine, republish_all) == 7
-    with running_relay(api_database, kafka_topics):
+    with relaying():
         changes = reader.read(7)
 
     assert {change.camera_id for change in changes} == cameras
-
-
-def test_a_transaction_that_is_rolled_back_publishes_nothing(
-    api_database: DatabaseSettings, kafka_topics: KafkaSettings, engine: Engine
-) -> None:
-    owner_id = insert_owner(engine)
-    with pytest.raises(RuntimeError, match="undo"), engine.begin() as connection:
-        connection.execute(text("INSERT INTO config_outbox (topic, key) VALUES ('x', 'y')"))
-        raise RuntimeError("undo")
-
-    assert owner_id
-    assert _outbox_rows(engine) == 0
 
 
 def _outbox_rows(engine: Engine) -> int:

@@ -9,7 +9,6 @@ from functools import partial
 from typing import Any
 from uuid import UUID, uuid4
 
-import msgspec
 import pytest
 from sqlalchemy import text
 from sqlalchemy.orm import Session
@@ -32,10 +31,9 @@ from api.errors import Dependency, DependencyUnavailableError
 from api.live.recent import LiveRecord, StreamCursor
 from api.live.service import ErasureSync
 from common.records.alerts import AlertTrigger
-from common.records.deliveries import AttemptOutcome, DeliveryAttempt, recognition_delivery
-from common.records.ids import NIL_UUID, image_call_id, recognition_id
-from common.records.object_keys import crop_key, photo_key, snapshot_key
-from common.records.recognitions import PassOutcome, Recognition, RecognitionSource
+from common.records.deliveries import DeliveryAttempt, recognition_delivery
+from common.records.object_keys import snapshot_key
+from common.records.recognitions import Recognition
 from common.records.topics import CONFIG_ALERTS, CONFIG_CAMERAS, CONFIG_WEBHOOKS
 from common.settings import DatabaseSettings, S3Settings
 from common.timestamps import now_ms
@@ -44,7 +42,14 @@ from tests.integration.api.cameras import values as camera_values
 from tests.integration.api.locked_images import lock_images
 from tests.integration.api.outbox import outbox_of
 from tests.integration.api.waiting import until
-from tests.records import CAMERAS, alert, alert_trigger, recognition
+from tests.records import (
+    CAMERAS,
+    alert,
+    alert_trigger,
+    dead_attempt,
+    image_call_outcome,
+    owned_recognition,
+)
 from tests.services.clickhouse import ClickHouseAddress
 from tests.services.s3 import s3_client
 
@@ -137,17 +142,7 @@ async def world(
 
 
 def seen(caller: Caller, plate: str, age_ms: int = 5_000) -> Recognition:
-    """Return a recognition with images under their derived keys."""
-    at_ms = now_ms() - age_ms
-    identifier = recognition_id(at_ms, CAMERAS[0], f"{plate} {caller.owner_id}")
-    return msgspec.structs.replace(
-        recognition(0, captured_ms=at_ms),
-        id=identifier,
-        owner_id=caller.owner_id,
-        plate=plate,
-        photo_key=photo_key(caller.owner_id, identifier),
-        crop_key=crop_key(caller.owner_id, identifier),
-    )
+    return owned_recognition(caller.owner_id, now_ms() - age_ms, plate)
 
 
 def trigger_of(record: Recognition) -> AlertTrigger:
@@ -155,15 +150,7 @@ def trigger_of(record: Recognition) -> AlertTrigger:
 
 
 def attempt(record: Recognition) -> DeliveryAttempt:
-    delivery = recognition_delivery(record, UUID(int=7), created_ms=record.captured_ms)
-    return DeliveryAttempt(
-        id=delivery.id,
-        delivery=delivery,
-        number=1,
-        started_ms=record.captured_ms,
-        duration_ms=1,
-        outcome=AttemptOutcome.DEAD,
-    )
+    return dead_attempt(recognition_delivery(record, UUID(int=7), created_ms=record.captured_ms))
 
 
 async def run(*arguments: str, given: str = "") -> Any:
@@ -391,15 +378,7 @@ async def furnish(world: World) -> dict[str, UUID]:
     camera_id = await world.application.database.run(insert)
     key = snapshot_key(owner_id, camera_id)
     s3_client(world.s3).put_object(world.s3.s3_bucket, key, io.BytesIO(b"jpeg"), 4)
-    at_ms = now_ms()
-    outcome = PassOutcome(
-        id=image_call_id(at_ms, uuid4()),
-        owner_id=owner_id,
-        camera_id=NIL_UUID,
-        source=RecognitionSource.API,
-        at_ms=at_ms,
-        accepted=True,
-    )
+    outcome = image_call_outcome(now_ms(), owner_id)
     await insert_outcomes(world.clickhouse, [outcome_row(outcome)])
     async with world.application.client(world.owner) as client:
         made = await client.post("/api/alertas", json={"name": "any", "plateMatchMode": "any"})

@@ -28,7 +28,7 @@ from tests.integration.api.application import (
     running_application,
 )
 from tests.integration.api.conftest import oidc_application
-from tests.integration.api.oidc_browser import BEGIN, RETURN, begin, log_in, said, subject_of
+from tests.integration.api.oidc_browser import BEGIN, RETURN, Visitor, begin, said
 from tests.integration.api.people import (
     accept,
     browser_of,
@@ -52,17 +52,14 @@ async def _entries(application: Application, owner: Caller, action: str) -> list
 
 
 async def test_a_person_of_the_account_logs_in_as_by_password(
-    application: Application,
-    browser: httpx.AsyncClient,
-    owner: Caller,
-    oidc_provider: OidcProvider,
+    application: Application, owner: Caller, visitor: Visitor
 ) -> None:
-    subject = subject_of(oidc_provider, owner.email.upper())
-    ways = (await browser.get("/api/session/ways")).json()
-    url = await begin(browser)
+    subject = visitor.subject_of(owner.email.upper())
+    ways = (await visitor.browser.get("/api/session/ways")).json()
+    url = await begin(visitor.browser)
     asked = parse_qs(urlsplit(url).query)
-    answer = await browser.post(RETURN, json=oidc_provider.let_in(url, subject))
-    shown = (await browser.get("/api/session")).json()
+    answer = await visitor.browser.post(RETURN, json=visitor.provider.let_in(url, subject))
+    shown = (await visitor.browser.get("/api/session")).json()
     cookies = SimpleCookie()
     for header in answer.headers.get_list("set-cookie"):
         cookies.load(header)
@@ -80,23 +77,20 @@ async def test_a_person_of_the_account_logs_in_as_by_password(
     logged_in_by = await _entries(application, owner, "session.started")
     assert [one["actor"]["name"] for one in logged_in_by] == [owner.email]
     assert logged_in_by[0]["address"] == "127.0.0.1"
-    out = await browser.delete("/api/session")
+    out = await visitor.browser.delete("/api/session")
     assert out.status_code == 204
-    assert said(await browser.get("/api/session"))[0] == 401
+    assert said(await visitor.browser.get("/api/session"))[0] == 401
 
 
 async def test_who_came_once_is_known_by_the_subject_whatever_becomes_of_the_address(
-    application: Application,
-    browser: httpx.AsyncClient,
-    owner: Caller,
-    oidc_provider: OidcProvider,
+    application: Application, owner: Caller, visitor: Visitor
 ) -> None:
-    subject = subject_of(oidc_provider, owner.email)
-    assert (await log_in(browser, oidc_provider, subject)).status_code == 200
-    oidc_provider.know(subject, email=new_address(), email_verified=False)
-    again = await log_in(browser, oidc_provider, subject)
-    other = subject_of(oidc_provider, owner.email)
-    refused = await log_in(browser, oidc_provider, other)
+    subject = visitor.subject_of(owner.email)
+    assert (await visitor.log_in(subject)).status_code == 200
+    visitor.provider.know(subject, email=new_address(), email_verified=False)
+    again = await visitor.log_in(subject)
+    other = visitor.subject_of(owner.email)
+    refused = await visitor.log_in(other)
 
     assert again.json()["session"]["person"]["email"] == owner.email
     assert said(refused) == (403, "bound_to_another")
@@ -106,17 +100,14 @@ async def test_who_came_once_is_known_by_the_subject_whatever_becomes_of_the_add
 
 
 async def test_a_person_disabled_meanwhile_cannot_log_in(
-    application: Application,
-    browser: httpx.AsyncClient,
-    owner: Caller,
-    oidc_provider: OidcProvider,
+    application: Application, owner: Caller, visitor: Visitor
 ) -> None:
-    subject = subject_of(oidc_provider, owner.email)
-    assert (await log_in(browser, oidc_provider, subject)).status_code == 200
+    subject = visitor.subject_of(owner.email)
+    assert (await visitor.log_in(subject)).status_code == 200
     person = {"email": owner.email}
     with Session(application.database.engine) as other:
         lock_owner(other, owner.owner_id)
-        coming = asyncio.create_task(log_in(browser, oidc_provider, subject))
+        coming = asyncio.create_task(visitor.log_in(subject))
         await until_somebody_waits(application.database)
         other.execute(text("UPDATE people SET enabled = false WHERE email = :email"), person)
         other.commit()
@@ -125,10 +116,7 @@ async def test_a_person_disabled_meanwhile_cannot_log_in(
 
 
 async def test_a_denial_is_logged_and_counted_even_if_it_cannot_be_stored(
-    application: Application,
-    browser: httpx.AsyncClient,
-    oidc_provider: OidcProvider,
-    monkeypatch: pytest.MonkeyPatch,
+    application: Application, monkeypatch: pytest.MonkeyPatch, visitor: Visitor
 ) -> None:
     def away(*_: object) -> None:
         raise DependencyUnavailableError(Dependency.CONFIGURATION)
@@ -140,35 +128,29 @@ async def test_a_denial_is_logged_and_counted_even_if_it_cannot_be_stored(
 
     monkeypatch.setattr(OidcLogIn, "_target", away)
     monkeypatch.setattr(FailedAuthentications, "record", note)
-    stranger = subject_of(oidc_provider, new_address())
-    assert said(await log_in(browser, oidc_provider, stranger)) == (403, "unknown_person")
+    stranger = visitor.subject_of(new_address())
+    assert said(await visitor.log_in(stranger)) == (403, "unknown_person")
     assert len(counted) == 1
 
 
 async def test_the_first_time_ends_what_was_begun_with_a_password(
-    application: Application,
-    browser: httpx.AsyncClient,
-    owner: Caller,
-    oidc_provider: OidcProvider,
+    application: Application, owner: Caller, visitor: Visitor
 ) -> None:
     async with logged_in(application, owner.email):
-        login = await log_in(browser, oidc_provider, subject_of(oidc_provider, owner.email))
+        login = await visitor.log_in(visitor.subject_of(owner.email))
     of_owner = select(func.count()).where(LoginSession.owner_id == owner.owner_id)
     open_sessions = await application.database.run(lambda session: session.scalar(of_owner))
     again = {"email": owner.email, "password": PASSWORD}
 
     assert (login.status_code, open_sessions) == (200, 1)
-    assert said(await browser.post("/api/session", json=again))[0] == 401
+    assert said(await visitor.browser.post("/api/session", json=again))[0] == 401
 
 
 async def test_a_denied_login_gives_the_reason(
-    application: Application,
-    browser: httpx.AsyncClient,
-    owner: Caller,
-    oidc_provider: OidcProvider,
+    application: Application, owner: Caller, visitor: Visitor
 ) -> None:
-    stranger = subject_of(oidc_provider, new_address())
-    unverified = subject_of(oidc_provider, owner.email, verified=False)
+    stranger = visitor.subject_of(new_address())
+    unverified = visitor.subject_of(owner.email, verified=False)
     email = new_address()
     async with logged_in(application, owner.email) as administrator:
         made = await invite(administrator, email, Role.VIEWER)
@@ -179,49 +161,46 @@ async def test_a_denied_login_gives_the_reason(
         off = await administrator.put(f"/api/people/{person['id']}", json={"enabled": False})
         assert off.status_code == 200
 
-    assert said(await log_in(browser, oidc_provider, stranger)) == (403, "unknown_person")
-    assert said(await log_in(browser, oidc_provider, unverified)) == (403, "email_not_verified")
-    switched_off = await log_in(browser, oidc_provider, subject_of(oidc_provider, email))
+    assert said(await visitor.log_in(stranger)) == (403, "unknown_person")
+    assert said(await visitor.log_in(unverified)) == (403, "email_not_verified")
+    switched_off = await visitor.log_in(visitor.subject_of(email))
     assert said(switched_off) == (403, "person_switched_off")
-    assert "session" not in browser.cookies
+    assert "session" not in visitor.browser.cookies
     (entry,) = await _entries(application, owner, "person.updated")
     assert [one["field"] for one in entry["changes"]] == ["enabled"]
 
 
 async def test_a_way_back_is_good_once_and_in_the_browser_that_went(
-    application: Application,
-    browser: httpx.AsyncClient,
-    owner: Caller,
-    oidc_provider: OidcProvider,
+    application: Application, owner: Caller, visitor: Visitor
 ) -> None:
-    subject = subject_of(oidc_provider, owner.email)
-    back = oidc_provider.let_in(await begin(browser), subject)
+    subject = visitor.subject_of(owner.email)
+    back = visitor.provider.let_in(await begin(visitor.browser), subject)
     async with browser_of(application) as another:
         assert said(await another.post(RETURN, json=back)) == (400, "log_in_expired")
         await begin(another)
         assert said(await another.post(RETURN, json=back)) == (400, "log_in_expired")
     elsewhere = {**back, "iss": "https://evil.example"}
-    assert said(await browser.post(RETURN, json=elsewhere)) == (400, "log_in_expired")
+    assert said(await visitor.browser.post(RETURN, json=elsewhere)) == (400, "log_in_expired")
     made_up = {**back, "code": "made-up"}
-    assert said(await browser.post(RETURN, json=made_up)) == (403, "log_in_refused")
-    cookie = browser.cookies["oidc"]
-    assert (await browser.post(RETURN, json=back)).status_code == 200
-    browser.cookies.set("oidc", cookie, domain="127.0.0.1", path=BEGIN)
-    assert said(await browser.post(RETURN, json=back)) == (403, "log_in_refused")
-    foreign = await browser.post(BEGIN, json={}, headers={"Origin": "https://evil.example"})
+    assert said(await visitor.browser.post(RETURN, json=made_up)) == (403, "log_in_refused")
+    cookie = visitor.browser.cookies["oidc"]
+    assert (await visitor.browser.post(RETURN, json=back)).status_code == 200
+    visitor.browser.cookies.set("oidc", cookie, domain="127.0.0.1", path=BEGIN)
+    assert said(await visitor.browser.post(RETURN, json=back)) == (403, "log_in_refused")
+    foreign = await visitor.browser.post(BEGIN, json={}, headers={"Origin": "https://evil.example"})
     assert said(foreign) == (403, "cross_site_request")
 
 
 async def test_over_https_the_cookie_of_a_login_under_way_cannot_come_from_plain_http(
-    application: Application, owner: Caller, oidc_provider: OidcProvider
+    application: Application, owner: Caller, visitor: Visitor
 ) -> None:
-    subject = subject_of(oidc_provider, owner.email)
+    subject = visitor.subject_of(owner.email)
     site = "https://plates.example.com"
     transport = httpx.ASGITransport(application.app)
     async with httpx.AsyncClient(
         transport=transport, base_url=site, headers={"Origin": site}
     ) as secure:
-        back = oidc_provider.let_in(await begin(secure), subject)
+        back = visitor.provider.let_in(await begin(secure), subject)
         cookie = secure.cookies["__Host-oidc"]
         secure.cookies.clear()
         planted = await secure.post(RETURN, json=back, headers={"Cookie": f"oidc={cookie}"})
@@ -247,22 +226,19 @@ async def test_a_page_at_another_address_gets_the_url_of_the_login(
 
 
 async def test_an_invitation_is_accepted_by_its_address_alone(
-    application: Application,
-    browser: httpx.AsyncClient,
-    owner: Caller,
-    oidc_provider: OidcProvider,
+    application: Application, owner: Caller, visitor: Visitor
 ) -> None:
     email = new_address()
     async with logged_in(application, owner.email) as administrator:
         token = (await invite(administrator, email, Role.OPERATOR))["token"]
-    invited = subject_of(oidc_provider, email)
+    invited = visitor.subject_of(email)
     # Only the link joins the account. Having the invited address alone gives no access.
-    assert said(await log_in(browser, oidc_provider, invited)) == (403, "unknown_person")
-    other = subject_of(oidc_provider, new_address())
-    wrong = await log_in(browser, oidc_provider, other, invitation=token)
-    joined = await log_in(browser, oidc_provider, invited, invitation=token)
-    late = subject_of(oidc_provider, email)
-    again = await log_in(browser, oidc_provider, late, invitation=token)
+    assert said(await visitor.log_in(invited)) == (403, "unknown_person")
+    other = visitor.subject_of(new_address())
+    wrong = await visitor.log_in(other, invitation=token)
+    joined = await visitor.log_in(invited, invitation=token)
+    late = visitor.subject_of(email)
+    again = await visitor.log_in(late, invitation=token)
 
     assert said(wrong) == (403, "invitation_for_another")
     person = joined.json()["session"]["person"]
@@ -271,10 +247,12 @@ async def test_an_invitation_is_accepted_by_its_address_alone(
     assert said(again) == (404, "invitation_over")
     # A person who never had a password cannot log in with one.
     for password in ("", " ", "x"):
-        answer = await browser.post("/api/session", json={"email": email, "password": password})
+        answer = await visitor.browser.post(
+            "/api/session", json={"email": email, "password": password}
+        )
         assert answer.status_code in (400, 401)
     await application.database.run(lambda session: end_account(session, owner.owner_id))
-    assert said(await log_in(browser, oidc_provider, invited)) == (403, "person_switched_off")
+    assert said(await visitor.log_in(invited)) == (403, "person_switched_off")
 
 
 async def test_unknown_people_join_the_configured_account_without_a_password(
@@ -289,9 +267,10 @@ async def test_unknown_people_join_the_configured_account_without_a_password(
         running_application(database, Options(more=more, sizes={OwnerLimit.PEOPLE: 2})) as joining,
         browser_of(joining) as browser,
     ):
+        visitor = Visitor(browser, oidc_provider)
         ways = (await browser.get("/api/session/ways")).json()
-        first = await log_in(browser, oidc_provider, subject_of(oidc_provider, new_address()))
-        second = await log_in(browser, oidc_provider, subject_of(oidc_provider, new_address()))
+        first = await visitor.log_in(visitor.subject_of(new_address()))
+        second = await visitor.log_in(visitor.subject_of(new_address()))
         login = {"email": owner.email, "password": "a password"}
         by_password = await browser.post("/api/session", json=login)
         accepted = await accept(joining, "x" * 43)

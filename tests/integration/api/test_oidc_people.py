@@ -3,7 +3,6 @@
 import json
 from typing import Any
 
-import httpx
 import pytest
 from sqlalchemy import text
 from typer.testing import CliRunner
@@ -21,7 +20,7 @@ from tests.integration.api.application import (
     running_application,
 )
 from tests.integration.api.conftest import oidc_application
-from tests.integration.api.oidc_browser import BEGIN, RETURN, begin, log_in, said, subject_of
+from tests.integration.api.oidc_browser import BEGIN, RETURN, Visitor, begin, said
 from tests.integration.api.people import (
     accept,
     browser_of,
@@ -47,31 +46,28 @@ async def _refusals(application: Application, owner: Caller) -> list[Any]:
 
 
 async def test_an_administrator_unbinds_a_person_whose_sessions_end(
-    application: Application,
-    browser: httpx.AsyncClient,
-    owner: Caller,
-    oidc_provider: OidcProvider,
+    application: Application, owner: Caller, visitor: Visitor
 ) -> None:
     async with logged_in(application, owner.email) as administrator:
         email = await new_person(application, administrator, Role.VIEWER)
         await prove(application, email)
-        former = subject_of(oidc_provider, email)
-        assert (await log_in(browser, oidc_provider, former)).status_code == 200
-        newcomer = subject_of(oidc_provider, email)
-        assert said(await log_in(browser, oidc_provider, newcomer)) == (403, "bound_to_another")
+        former = visitor.subject_of(email)
+        assert (await visitor.log_in(former)).status_code == 200
+        newcomer = visitor.subject_of(email)
+        assert said(await visitor.log_in(newcomer)) == (403, "bound_to_another")
 
         people = (await administrator.get("/api/people")).json()["people"]
         shown = {one["email"]: one for one in people}
         path = f"/api/people/{shown[email]['id']}/identity"
         unbound = await administrator.delete(path)
-        ended = await browser.get("/api/session")
+        ended = await visitor.browser.get("/api/session")
         again = await administrator.delete(path)
         others = await administrator.delete(path.replace(shown[email]["id"], str(owner.owner_id)))
         shown_after = (await administrator.get("/api/people")).json()["people"]
         asked = {"action": "person.updated", "subject": shown[email]["id"]}
         told = (await administrator.get("/api/audit", params=asked)).json()["entries"]
 
-    identity = {"issuer": oidc_provider.issuer, "subject": former}
+    identity = {"issuer": visitor.provider.issuer, "subject": former}
     assert (shown[email]["identity"], shown[email]["hasPassword"]) == (identity, False)
     assert (shown[owner.email]["identity"], shown[owner.email]["hasPassword"]) == (None, True)
     assert (unbound.status_code, ended.status_code) == (204, 401)
@@ -79,28 +75,25 @@ async def test_an_administrator_unbinds_a_person_whose_sessions_end(
     assert [one["identity"] for one in shown_after] == [None, None]
     assert told[0]["actor"]["name"] == owner.email
     assert [one["field"] for one in told[0]["changes"]] == ["oidcIssuer", "oidcSubject"]
-    assert (await log_in(browser, oidc_provider, newcomer)).status_code == 200
-    assert said(await log_in(browser, oidc_provider, former)) == (403, "bound_to_another")
+    assert (await visitor.log_in(newcomer)).status_code == 200
+    assert said(await visitor.log_in(former)) == (403, "bound_to_another")
 
 
 async def test_a_login_that_was_under_way_does_not_survive_being_unlinked(
-    application: Application,
-    browser: httpx.AsyncClient,
-    owner: Caller,
-    oidc_provider: OidcProvider,
+    application: Application, owner: Caller, visitor: Visitor
 ) -> None:
     async with logged_in(application, owner.email) as administrator:
         email = await new_person(application, administrator, Role.VIEWER)
         await prove(application, email)
-        subject = subject_of(oidc_provider, email)
-        assert (await log_in(browser, oidc_provider, subject)).status_code == 200
-        back = oidc_provider.let_in(await begin(browser), subject)
+        subject = visitor.subject_of(email)
+        assert (await visitor.log_in(subject)).status_code == 200
+        back = visitor.provider.let_in(await begin(visitor.browser), subject)
         people = (await administrator.get("/api/people")).json()["people"]
         person = next(one for one in people if one["email"] == email)
         unlinked = await administrator.delete(f"/api/people/{person['id']}/identity")
-        answer = await browser.post(RETURN, json=back)
+        answer = await visitor.browser.post(RETURN, json=back)
         after = (await administrator.get("/api/people")).json()["people"]
-    again = await log_in(browser, oidc_provider, subject)
+    again = await visitor.log_in(subject)
 
     assert unlinked.status_code == 204
     assert said(answer) == (400, "log_in_expired")
@@ -109,21 +102,18 @@ async def test_a_login_that_was_under_way_does_not_survive_being_unlinked(
 
 
 async def test_a_claim_never_catches_a_login_by_the_provider(
-    application: Application,
-    browser: httpx.AsyncClient,
-    owner: Caller,
-    oidc_provider: OidcProvider,
+    application: Application, owner: Caller, visitor: Visitor
 ) -> None:
     email, squatter = new_address(), await application.new_owner()
     async with logged_in(application, squatter.email) as administrator:
         made = await invite(administrator, email, Role.VIEWER)
         assert (await accept(application, made["token"])).status_code == 201
-    subject = subject_of(oidc_provider, email)
-    refused = await log_in(browser, oidc_provider, subject)
+    subject = visitor.subject_of(email)
+    refused = await visitor.log_in(subject)
     async with logged_in(application, owner.email) as administrator:
         token = (await invite(administrator, email, Role.OPERATOR))["token"]
-    joined = await log_in(browser, oidc_provider, subject, invitation=token)
-    again = await log_in(browser, oidc_provider, subject)
+    joined = await visitor.log_in(subject, invitation=token)
+    again = await visitor.log_in(subject)
     proven = "SELECT owner_id FROM people WHERE email_proven AND email = :email"
     rows = await application.database.run(
         lambda session: session.scalars(text(proven), {"email": email}).all()
@@ -144,16 +134,14 @@ async def test_a_claim_counts_in_the_account_that_people_join_and_no_other_one_d
         running_application(database, Options(more=more)) as app,
         browser_of(app) as browser,
     ):
+        visitor = Visitor(browser, oidc_provider)
         squatter = await app.new_owner()
         here, elsewhere = new_address(), new_address()
         for account, email in ((owner, here), (squatter, elsewhere)):
             async with logged_in(app, account.email) as administrator:
                 made = await invite(administrator, email, Role.OPERATOR)
                 assert (await accept(app, made["token"])).status_code == 201
-        answers = [
-            await log_in(browser, oidc_provider, subject_of(oidc_provider, email))
-            for email in (here, elsewhere)
-        ]
+        answers = [await visitor.log_in(visitor.subject_of(email)) for email in (here, elsewhere)]
         sessions = [answer.json()["session"] for answer in answers]
         login = {"email": here, "password": PASSWORD}
         by_password = await browser.post("/api/session", json=login)
@@ -165,23 +153,20 @@ async def test_a_claim_counts_in_the_account_that_people_join_and_no_other_one_d
 
 
 async def test_the_last_administrator_without_a_password_stays_bound(
-    application: Application,
-    browser: httpx.AsyncClient,
-    owner: Caller,
-    oidc_provider: OidcProvider,
+    application: Application, owner: Caller, visitor: Visitor
 ) -> None:
     async with logged_in(application, owner.email) as administrator:
         email = await new_person(application, administrator, Role.ADMINISTRATOR)
-    subject = subject_of(oidc_provider, owner.email)
-    assert (await log_in(browser, oidc_provider, subject)).status_code == 200
-    people = (await browser.get("/api/people")).json()["people"]
+    subject = visitor.subject_of(owner.email)
+    assert (await visitor.log_in(subject)).status_code == 200
+    people = (await visitor.browser.get("/api/people")).json()["people"]
     ids = {one["email"]: one["id"] for one in people}
     other, path = f"/api/people/{ids[email]}", f"/api/people/{ids[owner.email]}/identity"
 
-    switched_off = await browser.put(other, json={"enabled": False})
-    refused = await browser.delete(path)
-    switched_on = await browser.put(other, json={"enabled": True})
-    unbound = await browser.delete(path)
+    switched_off = await visitor.browser.put(other, json={"enabled": False})
+    refused = await visitor.browser.delete(path)
+    switched_on = await visitor.browser.put(other, json={"enabled": True})
+    unbound = await visitor.browser.delete(path)
 
     assert (switched_off.status_code, switched_on.status_code) == (200, 200)
     assert said(refused) == (409, "last_administrator")
@@ -190,15 +175,14 @@ async def test_the_last_administrator_without_a_password_stays_bound(
 
 async def test_the_operator_lists_who_is_bound_and_unbinds(
     application: Application,
-    browser: httpx.AsyncClient,
     owner: Caller,
-    oidc_provider: OidcProvider,
     api_database: DatabaseSettings,
     monkeypatch: pytest.MonkeyPatch,
+    visitor: Visitor,
 ) -> None:
     monkeypatch.setenv("PLATESTREAM_DATABASE_URL", api_database.database_url.get_secret_value())
-    subject = subject_of(oidc_provider, owner.email)
-    assert (await log_in(browser, oidc_provider, subject)).status_code == 200
+    subject = visitor.subject_of(owner.email)
+    assert (await visitor.log_in(subject)).status_code == 200
     named = ("--email", owner.email)
 
     (person,) = _run("owner", "people", *named)["people"]
@@ -206,9 +190,9 @@ async def test_the_operator_lists_who_is_bound_and_unbinds(
     unbound = _run("owner", "unbind", *named)
     again = CliRunner().invoke(commands, ["owner", "unbind", *named])
 
-    identity = {"issuer": oidc_provider.issuer, "subject": subject}
+    identity = {"issuer": visitor.provider.issuer, "subject": subject}
     assert (person["email"], person["identity"]) == (owner.email, identity)
-    assert shown.stdout == f"{owner.email}\tadministrator\t{subject} at {oidc_provider.issuer}\n"
+    assert shown.stdout == f"{owner.email}\tadministrator\t{subject} at {visitor.provider.issuer}\n"
     assert unbound == {**person, "identity": None}
     assert again.exit_code == 1
     assert "is not linked to an identity provider" in again.stderr
@@ -232,28 +216,26 @@ async def test_only_addresses_of_allowed_domains_can_log_in(
             running_application(database, Options(more=more)) as bounded,
             browser_of(bounded) as browser,
         ):
-            answer = await log_in(browser, oidc_provider, subject_of(oidc_provider, email))
-            unverified = subject_of(oidc_provider, email, verified=False)
-            refused = await log_in(browser, oidc_provider, unverified)
+            visitor = Visitor(browser, oidc_provider)
+            answer = await visitor.log_in(visitor.subject_of(email))
+            unverified = visitor.subject_of(email, verified=False)
+            refused = await visitor.log_in(unverified)
         found = answer.status_code if answer.status_code == 200 else answer.json()["code"]
         assert found == expected, email
         assert said(refused) == (403, "email_not_verified")
 
 
 async def test_a_denied_login_is_in_the_audit_log_of_the_account(
-    application: Application,
-    browser: httpx.AsyncClient,
-    owner: Caller,
-    oidc_provider: OidcProvider,
+    application: Application, owner: Caller, visitor: Visitor
 ) -> None:
     email, other = new_address(), new_address()
     async with logged_in(application, owner.email) as administrator:
         token = (await invite(administrator, email, Role.VIEWER))["token"]
-    unverified = subject_of(oidc_provider, owner.email, verified=False)
+    unverified = visitor.subject_of(owner.email, verified=False)
     for _ in range(3):
-        await log_in(browser, oidc_provider, unverified)
-    await log_in(browser, oidc_provider, subject_of(oidc_provider, other), invitation=token)
-    await log_in(browser, oidc_provider, subject_of(oidc_provider, new_address()))
+        await visitor.log_in(unverified)
+    await visitor.log_in(visitor.subject_of(other), invitation=token)
+    await visitor.log_in(visitor.subject_of(new_address()))
 
     told = await _refusals(application, owner)
     assert [one["subject"]["name"] for one in told] == [owner.email, email]
@@ -265,15 +247,12 @@ async def test_a_denied_login_is_in_the_audit_log_of_the_account(
 
 
 async def test_changing_a_password_without_one_is_an_error_that_says_so(
-    application: Application,
-    browser: httpx.AsyncClient,
-    owner: Caller,
-    oidc_provider: OidcProvider,
+    application: Application, owner: Caller, visitor: Visitor
 ) -> None:
-    subject = subject_of(oidc_provider, owner.email)
-    shown = (await log_in(browser, oidc_provider, subject)).json()["session"]["person"]
+    subject = visitor.subject_of(owner.email)
+    shown = (await visitor.log_in(subject)).json()["session"]["person"]
     wanted = {"currentPassword": "x", "newPassword": "long enough"}
-    answer = await browser.put("/api/account", json=wanted)
+    answer = await visitor.browser.put("/api/account", json=wanted)
     async with logged_in(application, (await application.new_owner()).email) as with_password:
         other = (await with_password.get("/api/session")).json()["session"]["person"]
 

@@ -3,6 +3,7 @@
 import io
 from collections.abc import AsyncIterator
 from datetime import UTC, datetime
+from typing import Any
 from uuid import UUID
 
 import pytest
@@ -26,6 +27,7 @@ from tests.integration.api.application import (
     StandInStore,
     running_application,
 )
+from tests.records import plain_row
 from tests.services.s3 import s3_client
 
 pytestmark = pytest.mark.integration
@@ -57,26 +59,12 @@ class Rows(StandInStore):
         """Add a recognition, and return its ID. Without ``keys``, it has both image keys."""
         at_ms = captured_ms or int(datetime.now(UTC).timestamp() * 1000)
         identifier = recognition_id(at_ms, UUID(int=1), str(len(self.rows)))
-        images: dict[str, str | None] = {
+        images: dict[str, Any] = {
             "photo_key": photo_key(owner_id, identifier),
             "crop_key": crop_key(owner_id, identifier),
             **keys,
         }
-        self.rows[identifier] = RecognitionRow(
-            id=identifier,
-            user_id=owner_id,
-            camera_id=UUID(int=1),
-            camera_name="Gate",
-            plate="AB12CDE",
-            confidence=0.9,
-            captured_ms=at_ms,
-            character_confidences=(0.9,) * 7,
-            first_seen_ms=at_ms,
-            last_seen_ms=at_ms,
-            readings_count=3,
-            photo_key=images["photo_key"],
-            crop_key=images["crop_key"],
-        )
+        self.rows[identifier] = plain_row(owner_id, at_ms, id=identifier, **images)
         return identifier
 
 

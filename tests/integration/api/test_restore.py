@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Any
 from uuid import UUID
 
-import msgspec
 import pytest
 from cryptography.fernet import Fernet
 from sqlalchemy import select, text
@@ -32,15 +31,13 @@ from api.db.people_tables import Invitation, LoginSession, Person
 from api.db.tables import ApiKey, ConfigOutbox, ErasureJob, Owner
 from api.outbox.outbox import enqueue
 from common.records.alerts import AlertTrigger
-from common.records.ids import recognition_id
-from common.records.object_keys import crop_key, photo_key
 from common.records.recognitions import Recognition
 from common.records.topics import CONFIG_CAMERAS, RECOGNITIONS
 from common.secrets import SecretBox
 from common.settings import DatabaseSettings, S3Settings
 from deploy.local.servers.postgres import binaries
 from tests.integration.api.cameras import values
-from tests.records import CAMERAS, alert, alert_trigger, recognition
+from tests.records import alert, alert_trigger, owned_recognition
 from tests.services import s3
 from tests.services.clickhouse import ClickHouseAddress, ClickHouseService
 
@@ -187,16 +184,7 @@ def _configured(session: Session) -> UUID:
 
 
 def _seen(owner_id: UUID, plate: str) -> Recognition:
-    identifier = recognition_id(SINCE_MS, CAMERAS[0], plate)
-    return msgspec.structs.replace(
-        recognition(0, captured_ms=SINCE_MS),
-        id=identifier,
-        owner_id=owner_id,
-        camera_name=ODD_NAME,
-        plate=plate,
-        photo_key=photo_key(owner_id, identifier),
-        crop_key=crop_key(owner_id, identifier),
-    )
+    return owned_recognition(owner_id, SINCE_MS, plate, camera_name=ODD_NAME)
 
 
 def _fired(record: Recognition) -> AlertTrigger:

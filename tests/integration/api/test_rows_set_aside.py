@@ -7,9 +7,9 @@ from prometheus_client import CollectorRegistry
 from sqlalchemy import Engine, text
 
 from common.records.topics import CONFIG_CAMERAS
-from common.settings import DatabaseSettings, KafkaSettings
+from common.settings import KafkaSettings
 from tests.integration.api.cameras import add_camera, insert_owner, rename_camera
-from tests.integration.api.relays import running_relay
+from tests.integration.api.relays import Relaying
 from tests.integration.api.topic_reader import ConfigReader
 
 pytestmark = pytest.mark.integration
@@ -18,16 +18,13 @@ _GAUGE = "platestream_relay_failed_rows"
 
 
 def test_rows_that_can_never_be_published_hold_up_no_other(
-    api_database: DatabaseSettings,
-    kafka_topics: KafkaSettings,
-    engine: Engine,
-    reader: ConfigReader,
+    relaying: Relaying, kafka_topics: KafkaSettings, engine: Engine, reader: ConfigReader
 ) -> None:
     owner_id, registry = insert_owner(engine), CollectorRegistry()
     _enqueue(engine, "of-a-later-release", "key", b"{}")
     _enqueue(engine, CONFIG_CAMERAS.name, "large", bytes(kafka_topics.kafka_max_message_bytes))
     camera_id = add_camera(engine, owner_id)
-    with running_relay(api_database, kafka_topics, registry=registry):
+    with relaying(registry=registry):
         reader.read(1)
         rename_camera(engine, owner_id, camera_id, "another name")
         reader.read(2)
@@ -41,16 +38,13 @@ def test_rows_that_can_never_be_published_hold_up_no_other(
 
 
 def test_a_later_state_makes_up_for_one_that_was_set_aside(
-    api_database: DatabaseSettings,
-    kafka_topics: KafkaSettings,
-    engine: Engine,
-    reader: ConfigReader,
+    relaying: Relaying, kafka_topics: KafkaSettings, engine: Engine, reader: ConfigReader
 ) -> None:
     owner_id, registry = insert_owner(engine), CollectorRegistry()
     camera_id = add_camera(engine, owner_id)
     _spoil_what_waits(engine, camera_id, kafka_topics.kafka_max_message_bytes)
     other_id = add_camera(engine, owner_id)
-    with running_relay(api_database, kafka_topics, registry=registry):
+    with relaying(registry=registry):
         reader.read(1)
         assert len(reader.of(other_id)) == 1
         rename_camera(engine, owner_id, camera_id, "another name")
@@ -62,17 +56,14 @@ def test_a_later_state_makes_up_for_one_that_was_set_aside(
 
 
 def test_what_was_set_aside_is_published_once_a_relay_takes_it(
-    api_database: DatabaseSettings,
-    kafka_topics: KafkaSettings,
-    engine: Engine,
-    reader: ConfigReader,
+    relaying: Relaying, engine: Engine, reader: ConfigReader
 ) -> None:
     owner_id = insert_owner(engine)
     camera_id = add_camera(engine, owner_id)
     with engine.begin() as connection:
         connection.execute(text("UPDATE config_outbox SET topic = 'of-a-later-release'"))
     other_id = add_camera(engine, owner_id)
-    with running_relay(api_database, kafka_topics):
+    with relaying():
         reader.read(1)
         assert len(reader.of(other_id)) == 1
     assert len(_waiting(engine)) == 1
@@ -80,7 +71,7 @@ def test_what_was_set_aside_is_published_once_a_relay_takes_it(
     with engine.begin() as connection:
         topic = {"topic": CONFIG_CAMERAS.name}
         connection.execute(text("UPDATE config_outbox SET topic = :topic"), topic)
-    with running_relay(api_database, kafka_topics):
+    with relaying():
         reader.read(2)
 
     assert len(reader.of(camera_id)) == 1

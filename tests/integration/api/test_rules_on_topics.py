@@ -14,9 +14,9 @@ from common.records.alerts import AlertConfig
 from common.records.codec import decode, encode
 from common.records.topics import CONFIG_ALERTS, CONFIG_WEBHOOKS, RECOGNITIONS, Topic
 from common.records.webhooks import WebhookConfig
-from common.settings import DatabaseSettings, KafkaSettings
+from common.settings import KafkaSettings
 from tests.integration.api.application import Application
-from tests.integration.api.relays import running_relay
+from tests.integration.api.relays import Relaying
 from tests.records import recognition
 
 pytestmark = pytest.mark.integration
@@ -30,12 +30,12 @@ WEBHOOK = {
 
 
 async def test_changes_reach_their_topics_at_once(
-    application: Application, api_database: DatabaseSettings, kafka_topics: KafkaSettings
+    relaying: Relaying, application: Application, kafka_topics: KafkaSettings
 ) -> None:
     caller = await application.new_owner()
     followed = _Followed(kafka_topics, CONFIG_ALERTS, CONFIG_WEBHOOKS)
     # The relay polls slowly here, so only the notification can wake the relay.
-    with running_relay(api_database, kafka_topics, poll_seconds=30):
+    with relaying(poll_seconds=30):
         async with application.client(caller) as client:
             alert = (await client.post("/api/alertas", json=ALERT)).json()["alert"]
             webhook = (await client.post("/api/webhooks", json=WEBHOOK)).json()["webhook"]
@@ -61,11 +61,11 @@ async def test_changes_reach_their_topics_at_once(
 
 
 async def test_recognitions_of_image_calls_reach_their_topic(
-    application: Application, api_database: DatabaseSettings, kafka_topics: KafkaSettings
+    relaying: Relaying, application: Application, kafka_topics: KafkaSettings
 ) -> None:
     record = recognition(7)
     followed = _Followed(kafka_topics, RECOGNITIONS)
-    with running_relay(api_database, kafka_topics):
+    with relaying():
         await application.database.run(
             lambda session: enqueue(session, RECOGNITIONS, str(record.owner_id), record)
         )

@@ -7,10 +7,16 @@ import pytest
 
 from common.records.topics import READINGS, RECOGNITIONS, SINK_DEAD_LETTERS, Topic
 from common.settings import KafkaSettings
-from tests.integration.streams.stages import Reader, environment_of, stage
+from tests.integration.streams.stages import Reader, copying_stage
 from tests.services.process import ChildProcess
 
 StartCopying = Callable[..., ChildProcess]
+
+
+@pytest.fixture(scope="module")
+def four_partitions() -> int:
+    """A number of partitions that several workers can share."""
+    return 4
 
 
 @pytest.fixture
@@ -20,20 +26,12 @@ def outage(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def start_copying(
-    kafka_topics: KafkaSettings, tmp_path: Path, outage: Path
-) -> Iterator[StartCopying]:
+def start_copying(kafka_topics: KafkaSettings, tmp_path: Path) -> Iterator[StartCopying]:
     """A function that starts workers of the copying stage. They stop at the end of the test."""
     started: list[ChildProcess] = []
 
     def start(worker: str, agent: str, **settings: str) -> ChildProcess:
-        environment = environment_of(kafka_topics, tmp_path / worker, **settings) | {
-            "COPYING_WORKER": worker,
-            "COPYING_AGENT": agent,
-            "COPYING_OUTAGE": str(outage),
-        }
-        module = "tests.integration.streams.copying"
-        process = stage(module, f"copying-{worker}", tmp_path / f"{worker}.log", environment)
+        process = copying_stage(kafka_topics, tmp_path, agent, worker=worker, **settings)
         process.start()
         started.append(process)
         return process

@@ -48,6 +48,19 @@ def stage(module: str, name: str, log: Path, environment: Mapping[str, str]) -> 
     return ChildProcess(program, log)
 
 
+def copying_stage(
+    kafka: KafkaSettings, folder: Path, agent: str, *, worker: str = "worker", **more: str
+) -> ChildProcess:
+    """Return a worker of the copying stage. It fails while ``folder`` has a file ``outage``."""
+    environment = environment_of(kafka, folder / worker, **more) | {
+        "COPYING_WORKER": worker,
+        "COPYING_AGENT": agent,
+        "COPYING_OUTAGE": str(folder / "outage"),
+    }
+    module = "tests.integration.streams.copying"
+    return stage(module, f"copying-{worker}", folder / f"{worker}.log", environment)
+
+
 @contextmanager
 def running(process: ChildProcess) -> Iterator[ChildProcess]:
     """Start and yield the process, and kill it at the end of the block."""

@@ -8,14 +8,7 @@ from common.kafka.clients import create_topics
 from common.records.topics import READINGS, RECOGNITIONS
 from common.settings import KafkaSettings
 from deploy.local.servers.kafka import KafkaServer
-from tests.integration.streams.stages import (
-    Feeder,
-    Reader,
-    environment_of,
-    lag,
-    running,
-    stage,
-)
+from tests.integration.streams.stages import Feeder, Reader, copying_stage, lag, running
 from tests.services.kafka import fresh_kafka_settings, kafka_process
 from tests.services.process import ChildProcess
 from tests.waiting import wait_until
@@ -40,22 +33,12 @@ def test_kafka_killed_under_load_loses_nothing(agent: str, count: int, tmp_path:
         feeder = Feeder(settings, RECOGNITIONS)
         feeder.send(*values)
         feeder.close()
-        with running(_copying(settings, tmp_path, agent)) as copying:
+        with running(copying_stage(settings, tmp_path, agent)) as copying:
             wait_until("it copies", lambda: lag(settings, "copying", RECOGNITIONS) < count - 50)
             kafka.kill()
             kafka.start()
             _wait_for_copies(settings, set(values), copying)
             wait_until("all is committed", lambda: lag(settings, "copying", RECOGNITIONS) == 0)
-
-
-def _copying(settings: KafkaSettings, folder: Path, agent: str) -> ChildProcess:
-    environment = environment_of(settings, folder / "stage") | {
-        "COPYING_WORKER": "worker",
-        "COPYING_AGENT": agent,
-        "COPYING_OUTAGE": str(folder / "outage"),
-    }
-    module = "tests.integration.streams.copying"
-    return stage(module, "copying", folder / "copying.log", environment)
 
 
 def _wait_for_copies(settings: KafkaSettings, values: set[bytes], copying: ChildProcess) -> None:

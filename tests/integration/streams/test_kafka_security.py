@@ -21,7 +21,15 @@ from common.records.codec import DeadLetter, decode
 from common.records.topics import CAMERA_STATUS, FRAMES, READINGS, RECOGNITIONS, SINK_DEAD_LETTERS
 from common.settings import KafkaSettings
 from tests.integration.streams.recognitions import migrated, stored_ids
-from tests.integration.streams.stages import Feeder, Reader, environment_of, lag, running, stage
+from tests.integration.streams.stages import (
+    Feeder,
+    Reader,
+    copying_stage,
+    environment_of,
+    lag,
+    running,
+    stage,
+)
 from tests.records import messages, recognitions
 from tests.services.authority import Authority
 from tests.services.clickhouse import ClickHouseAddress
@@ -200,7 +208,7 @@ def test_a_stage_with_a_table_works_and_outlives_the_broker(
     settings = kafka.settings(listener)
     create_topics(settings)
     values = [b"%d" % number for number in range(200)]
-    with running(_copying(settings, tmp_path)) as copying:
+    with running(copying_stage(settings, tmp_path, "events")) as copying:
         _feed(settings, values[:100], b"refused")
         _wait_for_copies(settings, values[:100], copying)
         # No client of the test is open during the outage.
@@ -212,16 +220,6 @@ def test_a_stage_with_a_table_works_and_outlives_the_broker(
     wait_until("the dead letter", refused.poll)
     refused.close()
     assert decode(DeadLetter, refused.values[0]).value == b"refused"
-
-
-def _copying(settings: KafkaSettings, folder: Path) -> ChildProcess:
-    environment = environment_of(settings, folder / "stage") | {
-        "COPYING_WORKER": "worker",
-        "COPYING_AGENT": "events",
-        "COPYING_OUTAGE": str(folder / "outage"),
-    }
-    module = "tests.integration.streams.copying"
-    return stage(module, "copying", folder / "copying.log", environment)
 
 
 def _feed(settings: KafkaSettings, *groups: list[bytes] | bytes) -> None:

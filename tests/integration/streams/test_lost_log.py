@@ -21,7 +21,7 @@ from common.records.topics import READINGS, RECOGNITIONS
 from common.settings import KafkaSettings
 from deploy.local.servers.kafka import KafkaServer
 from tests.integration.streams.conftest import StartCopying
-from tests.integration.streams.stages import Reader, environment_of, lag, running, stage
+from tests.integration.streams.stages import Reader, copying_stage, lag, running
 from tests.services.kafka import fresh_kafka_settings, kafka_process
 from tests.waiting import wait_until
 
@@ -168,13 +168,7 @@ def test_a_log_that_loses_its_end_under_a_running_stage_is_read_on_by_the_next(
         create_topics(settings)
         source = _Source(settings)
         log = kafka.server.directory / "data" / f"{source.place.topic}-{_PARTITION}"
-        environment = environment_of(settings, tmp_path / "stage") | {
-            "COPYING_WORKER": "worker",
-            "COPYING_AGENT": "events",
-            "COPYING_OUTAGE": str(tmp_path / "outage"),
-        }
-        module = "tests.integration.streams.copying"
-        copying = stage(module, "copying", tmp_path / "copying.log", environment)
+        copying = copying_stage(settings, tmp_path, "events")
         source.send(_OLD, age_ms=_HOUR_MS)
         with running(copying):
             wait_until(

@@ -25,20 +25,17 @@ from common.records.topics import ALERT_CANDIDATES, RECOGNITIONS, SIGHTINGS
 from common.timestamps import now_ms
 from tests.integration.streams.alerts.conftest import StartAlerts
 from tests.integration.streams.alerts.world import World, seen_at
+from tests.integration.streams.conftest import four_partitions
 from tests.integration.streams.stages import lag
 from tests.records import alert
 from tests.waiting import wait_until
 
 pytestmark = pytest.mark.integration
 
+partition_count = four_partitions
+
 _MINUTE_MS = 60_000
 _PROMISED_SECONDS = 1.0
-
-
-@pytest.fixture(scope="module")
-def partition_count() -> int:
-    """Return a number of partitions that several workers can share."""
-    return 4
 
 
 def _is_processed(world: World) -> bool:

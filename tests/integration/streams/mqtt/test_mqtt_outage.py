@@ -8,6 +8,7 @@ import pytest
 from common.records.cameras import CameraState
 from common.records.recognitions import Recognition
 from common.records.topics import CONFIG_CAMERAS, RECOGNITIONS
+from tests.integration.streams.conftest import four_partitions
 from tests.integration.streams.mqtt.pipeline import Pipeline, discovery, events, just_made, topic
 from tests.integration.streams.stages import lag
 from tests.records import CAMERAS
@@ -17,11 +18,7 @@ from tests.waiting import wait_until
 
 pytestmark = [pytest.mark.integration, pytest.mark.fault]
 
-
-@pytest.fixture(scope="module")
-def partition_count() -> int:
-    """Return a number of partitions that several workers can share."""
-    return 4
+partition_count = four_partitions
 
 
 @pytest.mark.long

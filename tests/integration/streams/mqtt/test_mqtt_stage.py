@@ -15,6 +15,7 @@ from common.records.webhooks import EventName
 from common.s3 import S3Bucket
 from common.settings import S3Settings
 from common.timestamps import now_ms
+from tests.integration.streams.conftest import four_partitions
 from tests.integration.streams.mqtt.pipeline import Pipeline, discovery, events, just_made, topic
 from tests.records import CAMERAS, alert, alert_trigger, recognition
 from tests.services.mqtt import PASSWORD, Listener, port_of
@@ -22,11 +23,7 @@ from tests.waiting import wait_until
 
 pytestmark = pytest.mark.integration
 
-
-@pytest.fixture(scope="module")
-def partition_count() -> int:
-    """Return a number of partitions that several workers can share."""
-    return 4
+partition_count = four_partitions
 
 
 def test_events_and_cameras_come_and_go(pipeline: Pipeline) -> None:

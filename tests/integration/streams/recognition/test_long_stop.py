@@ -15,6 +15,7 @@ from uuid import UUID, uuid4
 import pytest
 
 from common.timestamps import now_ms
+from tests.integration.streams.conftest import four_partitions
 from tests.integration.streams.recognition.cameras import FRAME_MS, Cameras, Outcome
 from tests.integration.streams.recognition.conftest import StartStage
 from tests.integration.streams.recognition.scenes import PLATES, Parked, car_scene, jpeg
@@ -27,14 +28,10 @@ pytestmark = [
     pytest.mark.timeout(600 + 10 * OUTAGE_SECONDS),
 ]
 
+partition_count = four_partitions
+
 _PASS_EVERY_MS, _PASS_FRAMES = 10_000, 11
 _FRESH_MS = 10_000
-
-
-@pytest.fixture(scope="module")
-def partition_count() -> int:
-    """Return a number of partitions that several workers can share."""
-    return 4
 
 
 @cache

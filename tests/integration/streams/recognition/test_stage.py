@@ -15,6 +15,7 @@ from common.records.frames import FrameKind
 from common.settings import KafkaSettings, S3Settings
 from common.timestamps import now_ms
 from recognition.images import decode_image
+from tests.integration.streams.conftest import four_partitions
 from tests.integration.streams.recognition.cameras import Cameras, Outcome, draw
 from tests.integration.streams.recognition.conftest import RunningStage, StartStage
 from tests.integration.streams.recognition.scenes import PLATES, car_scene, jpeg
@@ -24,11 +25,7 @@ from tests.waiting import wait_until
 
 pytestmark = pytest.mark.integration
 
-
-@pytest.fixture(scope="module")
-def partition_count() -> int:
-    """Return a number of partitions that several workers can share."""
-    return 4
+partition_count = four_partitions
 
 
 def stored(client: Minio, settings: S3Settings, key: str) -> bytes:

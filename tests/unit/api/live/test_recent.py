@@ -16,6 +16,7 @@ from api.live.recent import (
     StreamCursor,
     StreamPosition,
 )
+from tests.records import plain_row
 
 OWNER, OTHER = uuid.uuid4(), uuid.uuid4()
 NOW_MS = 1_790_000_000_000
@@ -23,19 +24,8 @@ NOW_MS = 1_790_000_000_000
 
 def recognition(plate: str, owner_id: UUID = OWNER) -> RecognitionRow:
     """Return a recognition whose ID is derived from its plate."""
-    return RecognitionRow(
-        id=uuid.uuid5(owner_id, plate),
-        user_id=owner_id,
-        camera_id=uuid.uuid4(),
-        camera_name="Gate",
-        plate=plate,
-        confidence=0.9,
-        captured_ms=NOW_MS,
-        character_confidences=(0.9,) * len(plate),
-        first_seen_ms=NOW_MS,
-        last_seen_ms=NOW_MS,
-        readings_count=3,
-    )
+    identifier = uuid.uuid5(owner_id, plate)
+    return plain_row(owner_id, NOW_MS, plate, camera_id=uuid.uuid4(), id=identifier)
 
 
 def recent(capacity: int = 100, *, partitions: int = 2) -> RecentRecognitions:

@@ -68,12 +68,6 @@ def test_of_one_plate_each_look_has_its_box() -> None:
     assert [one.score for one in deduplicate_detections(found)] == pytest.approx([0.8])
 
 
-def test_a_weak_box_of_a_plate_is_not_worth_reading() -> None:
-    finder, _ = hints(((160, 96, 200, 60, 0.2),), ((80, 48, 120, 40, 0.8),))
-
-    assert [one.score for one in seen(finder)] == pytest.approx([0.8])
-
-
 def test_a_large_image_without_anything_large_is_seen_twice() -> None:
     _, model = (made := hints((NOTHING,), (NOTHING,)))
     assert seen(made[0]) == []
@@ -125,11 +119,16 @@ def test_a_sure_plate_of_usual_size_needs_no_second_look() -> None:
     assert len(seen(finder)) == len(model.inputs) == 1
 
 
-def test_small_plates_of_the_shrunk_image_count_for_nothing() -> None:
-    finder, model = hints((NOTHING,), ((80, 48, 20, 8, 0.9),))
+@pytest.mark.parametrize(
+    ("far", "any_size", "looks"),
+    [((80, 48, 20, 8, 0.9), True, 2), ((160, 160, 120, 40, 0.8), False, 1)],
+    ids=["small plate in the shrunk image", "model of one size"],
+)
+def test_nothing_is_found_and_looked_at_again(far: Row, looks: int, *, any_size: bool) -> None:
+    finder, model = hints((NOTHING,), (far,), any_size=any_size)
 
     assert seen(finder) == []
-    assert len(model.inputs) == 2
+    assert len(model.inputs) == looks
 
 
 def test_a_model_of_one_size_sees_small_images_in_grey() -> None:
@@ -149,10 +148,3 @@ def test_a_model_of_one_size_looks_again_at_large_images_as_flat_as_a_plate() ->
 
     assert len(seen(finder, np.zeros((500, 1200, 3), np.uint8))) == 1
     assert len(model.inputs) == 3
-
-
-def test_a_model_of_one_size_sees_large_images_once() -> None:
-    finder, model = hints((NOTHING,), ((160, 160, 120, 40, 0.8),), any_size=False)
-
-    assert seen(finder) == []
-    assert len(model.inputs) == 1

@@ -136,24 +136,23 @@ def test_an_upright_crop_must_be_surer(level: float, upright: float, text: str) 
     assert [one.text for one in reader.read_plates(SCENE, FOUND[:1])] == [text]
 
 
-@pytest.mark.parametrize(("width", "crops"), [(49.0, [1]), (50.0, [1, 2])])
-def test_narrow_plates_are_not_turned(width: float, crops: list[int]) -> None:
-    turned = TurnedCropsCard(
-        step=10, most=30, above=0.4, below=0.9, gain=0.1, least=0.7, least_width=50.0
-    )
+@pytest.mark.parametrize(
+    ("width", "least", "crops"),
+    [
+        (49.0, {"least_width": 50.0}, [1]),
+        (50.0, {"least_width": 50.0}, [1, 2]),
+        (50.0, {"least_score": 0.95}, [1]),
+        (50.0, {"least_score": 0.9}, [1, 2]),
+    ],
+)
+def test_narrow_and_unlikely_plates_are_not_turned(
+    width: float, least: dict[str, float], crops: list[int]
+) -> None:
+    turned = TurnedCropsCard(step=10, most=30, above=0.4, below=0.9, gain=0.1, least=0.7, **least)
     model = SaidModel(lambda batch: {"plate": np.stack([slots_of("AB1", 0.6)] * len(batch))})
     plate = Detection(10.0, 10.0, 10.0 + width, 30.0, 0.9, "plate")
     Reader(reader_card(crop=CropCard(turned=turned)), model).read_plates(SCENE, [plate])
     assert [len(tensor) for tensor in model.inputs] == crops
-
-
-def test_unlikely_plates_are_not_turned() -> None:
-    turned = TurnedCropsCard(
-        step=10, most=30, above=0.4, below=0.9, gain=0.1, least=0.7, least_score=0.85
-    )
-    model = SaidModel(lambda batch: {"plate": np.stack([slots_of("AB1", 0.6)] * len(batch))})
-    Reader(reader_card(crop=CropCard(turned=turned)), model).read_plates(SCENE, FOUND)
-    assert [len(tensor) for tensor in model.inputs] == [2, 2]
 
 
 @pytest.mark.parametrize("sure", ["AB1", ""], ids=["sure", "nothing read"])

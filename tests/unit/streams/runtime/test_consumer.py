@@ -333,23 +333,15 @@ async def test_where_kafka_does_not_answer_a_place_is_asked_for_again(
     app._consumer = None
 
 
-async def test_what_retention_takes_unread_while_nothing_is_in_flight_is_done(
-    consumer: StageConsumer, broker: _Broker
+@pytest.mark.parametrize(("in_flight", "done"), [((), 500), ((100,), 100)])
+async def test_what_retention_takes_unread_is_done_unless_something_is_in_flight(
+    consumer: StageConsumer, broker: _Broker, in_flight: tuple[int, ...], done: int
 ) -> None:
     broker.committed, broker.end = 100, 500
     await consumer.perform_seek()
+    await _deliver(consumer, *in_flight)
     broker.first = 500
-    assert await consumer.positions() == {_TP: Position(done=500, end=500)}
-
-
-async def test_what_is_in_flight_is_to_be_done_whatever_retention_takes(
-    consumer: StageConsumer, broker: _Broker
-) -> None:
-    broker.committed, broker.end = 100, 500
-    await consumer.perform_seek()
-    await _deliver(consumer, 100)
-    broker.first = 500
-    assert await consumer.positions() == {_TP: Position(done=100, end=500)}
+    assert await consumer.positions() == {_TP: Position(done=done, end=500)}
 
 
 class _EndedError(Exception):

@@ -19,23 +19,6 @@ def test_commits_after_the_finished_head() -> None:
     assert progress.pop_committable() is None
 
 
-def test_never_passes_a_record_in_flight() -> None:
-    # In faust-streaming issue 606, 2585 was open, 2586 to 2589 were done, and 2590 was committed.
-    progress = _progress(2585, 2586, 2587, 2588, 2589)
-    for offset in (2586, 2587, 2588, 2589):
-        progress.done(offset)
-    assert progress.pop_committable() is None
-    progress.done(2585)
-    assert progress.pop_committable() == 2590
-
-
-def test_holes_in_the_log_are_not_waited_for() -> None:
-    progress = _progress(100, 103, 107)
-    for offset in (100, 103, 107):
-        progress.done(offset)
-    assert progress.pop_committable() == 108
-
-
 def test_a_rewind_makes_what_was_done_open_again() -> None:
     progress = _progress(5, 6, 7)
     progress.done(6)

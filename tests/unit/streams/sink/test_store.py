@@ -15,9 +15,7 @@ from analytics_sql.traffic.analytics import OwnerSpan
 from common.errors import TransientError
 from common.records.alerts import AlertTrigger
 from common.records.codec import encode
-from common.records.deliveries import AttemptOutcome, DeliveryAttempt, recognition_delivery
-from common.records.ids import NIL_UUID, image_call_id
-from common.records.recognitions import PassOutcome, RecognitionSource
+from common.records.deliveries import DeliveryAttempt, recognition_delivery
 from streams.sink import store as store_module
 from streams.sink.store import RowStore, write_unless_erased
 from streams.sink.tables import (
@@ -29,7 +27,7 @@ from streams.sink.tables import (
     SharedPhotos,
     SinkTable,
 )
-from tests.records import OWNER, alert, alert_trigger, recognition
+from tests.records import OWNER, alert, alert_trigger, dead_attempt, image_call_outcome, recognition
 
 CLIENT = cast(ClickHouseClient, object())
 FIRST_MS = recognition(0).captured_ms
@@ -216,33 +214,14 @@ def _trigger() -> AlertTrigger:
     return alert_trigger(alert(1, plates=("ab 00002",)), recognition(1))
 
 
-def _outcome() -> PassOutcome:
-    return PassOutcome(
-        id=image_call_id(FIRST_MS, UUID(int=5)),
-        owner_id=OWNER,
-        camera_id=NIL_UUID,
-        source=RecognitionSource.API,
-        at_ms=FIRST_MS,
-        accepted=True,
-    )
-
-
 def _attempt() -> DeliveryAttempt:
-    delivery = recognition_delivery(recognition(1), UUID(int=7), created_ms=FIRST_MS)
-    return DeliveryAttempt(
-        id=delivery.id,
-        delivery=delivery,
-        number=1,
-        started_ms=FIRST_MS,
-        duration_ms=1,
-        outcome=AttemptOutcome.DEAD,
-    )
+    return dead_attempt(recognition_delivery(recognition(1), UUID(int=7), created_ms=FIRST_MS))
 
 
 RECORDS: dict[str, tuple[AnySinkTable, bytes]] = {
     "recognition": (RECOGNITION_TABLE, encode(recognition(1))),
     "trigger": (TRIGGER_TABLE, encode(_trigger())),
-    "outcome": (OUTCOME_TABLE, encode(_outcome())),
+    "outcome": (OUTCOME_TABLE, encode(image_call_outcome(FIRST_MS))),
     "attempt": (ATTEMPT_TABLE, encode(_attempt())),
 }
 

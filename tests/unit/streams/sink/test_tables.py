@@ -1,15 +1,12 @@
-from uuid import UUID
-
 import msgspec
 import pytest
 
 from common.records.alerts import AlertTrigger, EarlyTrigger, TriggerPhase
 from common.records.codec import encode
-from common.records.ids import MAX_PASS_MS, NIL_UUID, image_call_id
-from common.records.recognitions import PassOutcome, RecognitionSource
+from common.records.ids import MAX_PASS_MS
 from streams.runtime.batch_agent import read_batch
 from streams.sink.tables import OUTCOME_TABLE, RECOGNITION_TABLE, TRIGGER_TABLE
-from tests.records import alert, alert_trigger, recognition
+from tests.records import alert, alert_trigger, image_call_outcome, recognition
 
 RECOGNITION = RECOGNITION_TABLE.row_of
 TRIGGER = TRIGGER_TABLE.row_of
@@ -92,26 +89,15 @@ def test_the_resolution_of_an_early_trigger_is_the_same_row(
     assert after.plate == plate
 
 
-def _outcome(at_ms: int) -> PassOutcome:
-    return PassOutcome(
-        id=image_call_id(at_ms, UUID(int=5)),
-        owner_id=UUID(int=1),
-        camera_id=NIL_UUID,
-        source=RecognitionSource.API,
-        at_ms=at_ms,
-        accepted=True,
-    )
-
-
 def test_an_outcome_is_a_row() -> None:
-    sent = _outcome(1_790_000_000_000)
+    sent = image_call_outcome(1_790_000_000_000)
     row = read_batch([("a", encode(sent))], OUTCOME_TABLE.row_of).read["a"]
     assert (row.id, row.user_id, row.at_ms) == (sent.id, sent.owner_id, sent.at_ms)
     assert (row.source, row.accepted) == ("api", True)
 
 
 def test_an_outcome_of_another_time_is_refused() -> None:
-    sent = _outcome(1_790_000_000_000)
+    sent = image_call_outcome(1_790_000_000_000)
     for at_ms, code in ((sent.at_ms + 1, "id_of_other_time"), (-1, "time_out_of_range")):
         liar = encode(msgspec.structs.replace(sent, at_ms=at_ms))
         ((_, error),) = read_batch([("a", liar)], OUTCOME_TABLE.row_of).refused

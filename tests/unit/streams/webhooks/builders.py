@@ -20,7 +20,14 @@ from common.records.notifications import destinations_of
 from common.records.payloads import notifications_of
 from common.records.webhooks import WebhookConfig
 from common.secrets import SecretBox
+from common.telemetry.tracing import current_trace
+from common.timestamps import now_ms
+from streams.runtime.alert_cache import AlertCache
+from streams.webhooks.delivery.http_sender import HttpSender, SignedRequest
+from streams.webhooks.delivery.schedule import SendKind, SendResult
+from streams.webhooks.delivery.sender import DeliverySender
 from streams.webhooks.events.fan_out import trigger_plans
+from streams.webhooks.events.subscription_cache import SubscriptionCache
 from tests.records import OWNER, alert, recognition
 
 BOX = SecretBox(Fernet.generate_key().decode())
@@ -75,4 +82,38 @@ def trigger_in_phase(phase: TriggerPhase) -> AlertTrigger:
         decided_ms=1 if is_early else 3,
         phase=phase,
         early=None if is_early else early,
+    )
+
+
+class Transport(HttpSender):
+    """Records requests with the trace of each, and responds as a test requires."""
+
+    def __init__(self, answer: SendResult | None = None) -> None:
+        self.requests: list[SignedRequest] = []
+        self.traces: list[object] = []
+        self._answer = answer or SendResult(kind=SendKind.ACCEPTED)
+
+    async def post(self, request: SignedRequest) -> SendResult:
+        self.requests.append(request)
+        self.traces.append(current_trace())
+        return self._answer
+
+    async def send(self, delivery: Delivery, address: str) -> SendResult:
+        self.traces.append(current_trace())
+        return self._answer
+
+
+def delivery_sender(
+    transport: Transport, subscriptions: SubscriptionCache, alerts: AlertCache | None = None
+) -> DeliverySender:
+    """Return a sender that uses ``transport`` for all kinds of destinations."""
+    return DeliverySender(
+        subscriptions=subscriptions,
+        alerts=alerts or AlertCache(),
+        box=BOX,
+        http=transport,
+        email=transport,
+        services=transport,
+        topic="deliveries",
+        now_ms=now_ms,
     )

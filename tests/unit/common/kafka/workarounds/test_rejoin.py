@@ -111,17 +111,10 @@ def test_a_join_is_seen_through_where_its_reason_is_gone(coordinator: Coordinato
     assert not coordinator.need_rejoin()
 
 
-def test_the_next_time_the_group_is_joined_again(coordinator: Coordinator) -> None:
+@pytest.mark.parametrize("fails", [False, True])
+def test_a_join_brings_nothing_of_the_one_before(coordinator: Coordinator, *, fails: bool) -> None:
     coordinator.poll_group(is_in_time=True)
-    coordinator.rejoin_needed = True
-    coordinator.poll_group(is_in_time=True)
-
-    assert coordinator.assignments == [b"1", b"2"]
-
-
-def test_a_join_that_failed_brings_nothing_of_the_one_before(coordinator: Coordinator) -> None:
-    coordinator.poll_group(is_in_time=True)
-    coordinator.rejoin_needed = coordinator.fails = True
+    coordinator.rejoin_needed, coordinator.fails = True, fails
     coordinator.poll_group(is_in_time=True)
 
     assert coordinator.assignments == [b"1", b"2"]

@@ -3,13 +3,15 @@
 import asyncio
 import random
 from functools import partial
+from typing import Any
 from uuid import UUID
+
+import pytest
 
 from common.errors import TransientError
 from common.records.codec import encode
 from common.records.frames import FRAME_META_HEADER, FrameKind, FrameMeta
 from common.records.recognitions import FrameReadings, PlateReading
-from recognition.analysis_hints import NOTHING_KNOWN, AnalysisHints
 from recognition.workers.pool import ImageReadings, RecognizerPool
 from streams.recognition.frame_store import FrameCache
 from streams.recognition.metrics import RecognitionMetrics
@@ -76,15 +78,7 @@ class Pool(RecognizerPool):
 
     def __init__(self) -> None: ...
 
-    async def read_image(
-        self,
-        data: bytes,
-        *,
-        min_plate_width_px: int = 0,
-        hints: AnalysisHints = NOTHING_KNOWN,
-        timeout_seconds: float | None = None,
-        wait_seconds: float | None = None,
-    ) -> ImageReadings:
+    async def read_image(self, data: bytes, **_: Any) -> ImageReadings:
         found: tuple[PlateReading, ...] = PLATES[int(data)]
         return ImageReadings(found, WIDTH_PX, HEIGHT_PX, 1.0)
 
@@ -113,12 +107,13 @@ class Worker:
         for each in events:
             await self.worker.submit(each)
 
-    async def finish(self) -> None:
-        for _ in range(10_000):
-            if not self.tasks.running:
-                return
-            await asyncio.sleep(0)
-        raise AssertionError("work is still in flight")
+
+async def until_idle(tasks: OrderedTaskPool) -> None:
+    for _ in range(10_000):
+        if not tasks.running:
+            return
+        await asyncio.sleep(0)
+    raise AssertionError("work is still in flight")
 
 
 async def _until_both_are_in_flight(topic: Topic) -> None:
@@ -138,35 +133,19 @@ async def test_no_reading_overtakes_one_that_a_rebalance_made_give_up() -> None:
     old.app.is_leaving = True
     topic.takes = True
     topic.refuse.set()
-    await old.finish()
+    await until_idle(old.tasks)
     await new.submit(frame_event(0), frame_event(1), frame_event(END))
-    await new.finish()
+    await until_idle(new.tasks)
 
     assert old.app.released == []
     assert [record.frame.offset for record in topic.records] == [0, 1, END]
     assert topic.tracked_plates() == {"AB123CD", "XY987ZW"}
 
 
-async def test_frames_still_waiting_after_the_rebalance_stay_cancelled() -> None:
-    topic = Topic()
-    worker = Worker(topic)
-
-    topic.takes = False
-    await worker.submit(frame_event(0))
-    await topic.asked.wait()
-    worker.app.is_leaving = True
-    topic.refuse.set()
-    await worker.finish()
-    worker.app.is_leaving = False
-    topic.takes = True
-    await worker.submit(frame_event(1))
-    await worker.finish()
-
-    assert worker.app.released == []
-    assert topic.records == []
-
-
-async def test_a_cancelled_frame_does_not_stop_other_partitions() -> None:
+@pytest.mark.parametrize(("partition", "published"), [(1, []), (2, [2])])
+async def test_a_cancelled_frame_stops_its_partition_and_no_other(
+    partition: int, published: list[int]
+) -> None:
     topic = Topic()
     worker = Worker(topic)
 
@@ -175,21 +154,14 @@ async def test_a_cancelled_frame_does_not_stop_other_partitions() -> None:
     await topic.asked.wait()
     worker.app.is_leaving = True
     topic.refuse.set()
-    await worker.finish()
+    await until_idle(worker.tasks)
     worker.app.is_leaving = False
     topic.takes = True
-    await worker.submit(frame_event(1, partition=2))
-    await worker.finish()
+    await worker.submit(frame_event(1, partition=partition))
+    await until_idle(worker.tasks)
 
-    assert [record.frame.partition for record in topic.records] == [2]
-
-
-async def until_idle(tasks: OrderedTaskPool) -> None:
-    for _ in range(10_000):
-        if not tasks.running:
-            return
-        await asyncio.sleep(0)
-    raise AssertionError("work is still in flight")
+    assert bool(worker.app.released) is bool(published)
+    assert [record.frame.partition for record in topic.records] == published
 
 
 async def test_results_leave_in_order_whatever_the_work_takes() -> None:

@@ -4,6 +4,7 @@ from hypothesis import strategies as st
 
 from common.records.recognitions import CharacterAlternative, alternatives_of
 from streams.recognition.tracking.votes import (
+    LengthVotes,
     add_reading,
     voted_options,
     voted_probabilities,
@@ -12,11 +13,15 @@ from streams.recognition.tracking.votes import (
 from tests.unit.streams.recognition.builders import reading
 
 
+def voted(*readings: tuple[str, float]) -> tuple[LengthVotes, ...]:
+    votes: tuple[LengthVotes, ...] = ()
+    for text, confidence in readings:
+        votes = add_reading(votes, reading(text, confidence))
+    return votes
+
+
 def test_vote_is_by_character_over_readings_of_one_length() -> None:
-    votes = add_reading((), reading("AB123CD", 0.9))
-    votes = add_reading(votes, reading("AB127CD", 0.6))
-    votes = add_reading(votes, reading("AX123CD", 0.6))
-    votes = add_reading(votes, reading("B123CD", 0.95))
+    votes = voted(("AB123CD", 0.9), ("AB127CD", 0.6), ("AX123CD", 0.6), ("B123CD", 0.95))
     assert voted_text(votes) == "AB123CD"
     probabilities = voted_probabilities(votes, "AB123CD")
     weights = 0.9**3 + 2 * 0.6**3
@@ -25,19 +30,13 @@ def test_vote_is_by_character_over_readings_of_one_length() -> None:
 
 
 def test_length_with_most_weight_wins() -> None:
-    votes = add_reading((), reading("AB123CD", 0.99))
-    votes = add_reading(votes, reading("B723CD", 0.8))
-    assert voted_text(votes) == "AB123CD"
-    votes = add_reading(votes, reading("B723CD", 0.8))
-    assert voted_text(votes) == "B723CD"
+    assert voted_text(voted(("AB123CD", 0.99), ("B723CD", 0.8))) == "AB123CD"
+    assert voted_text(voted(("AB123CD", 0.99), ("B723CD", 0.8), ("B723CD", 0.8))) == "B723CD"
 
 
 @pytest.mark.parametrize("part", ["B123CD", "AB123C", "23CD"])
 def test_a_surer_reading_of_a_part_does_not_outvote_the_whole(part: str) -> None:
-    votes = add_reading((), reading(part, 0.97))
-    for _ in range(5):
-        votes = add_reading(votes, reading("AB123CD", 0.5))
-    assert voted_text(votes) == "AB123CD"
+    assert voted_text(voted((part, 0.97), *[("AB123CD", 0.5)] * 5)) == "AB123CD"
 
 
 @pytest.mark.parametrize(
@@ -49,43 +48,32 @@ def test_a_surer_reading_of_a_part_does_not_outvote_the_whole(part: str) -> None
     ],
 )
 def test_a_longer_text_that_is_read_seldom_loses(longer: str, shorter: str, times: int) -> None:
-    votes = add_reading((), reading(longer, 0.8))
-    for _ in range(times):
-        votes = add_reading(votes, reading(shorter, 0.8))
-    assert voted_text(votes) == shorter
+    assert voted_text(voted((longer, 0.8), *[(shorter, 0.8)] * times)) == shorter
 
 
 def test_a_sure_reading_outweighs_unsure_ones() -> None:
-    votes = add_reading((), reading("AB723CD", 0.95))
-    for _ in range(3):
-        votes = add_reading(votes, reading("AB123CD", 0.5))
+    votes = voted(("AB723CD", 0.95), *[("AB123CD", 0.5)] * 3)
     assert voted_text(votes) == "AB723CD"
     assert min(voted_probabilities(votes, "AB723CD")) > 0.6
 
 
 def test_a_reading_of_no_confidence_hardly_counts() -> None:
-    votes = add_reading((), reading("AB123CD", 0.0))
-    assert voted_probabilities(votes, "AB123CD") == (0.0,) * 7
-    votes = add_reading(votes, reading("AB723CD", 0.5))
-    assert voted_text(votes) == "AB723CD"
+    assert voted_probabilities(voted(("AB123CD", 0.0)), "AB123CD") == (0.0,) * 7
+    assert voted_text(voted(("AB123CD", 0.0), ("AB723CD", 0.5))) == "AB723CD"
 
 
 @given(st.lists(st.tuples(st.sampled_from(["AB1", "AB2", "XB1", "AB"]), st.floats(0.1, 1.0))))
 def test_votes_are_probabilities_of_a_text_that_can_be(
     said: list[tuple[str, float]],
 ) -> None:
-    votes = add_reading((), reading("AB1", 0.5))
-    for text, confidence in said:
-        votes = add_reading(votes, reading(text, confidence))
+    votes = voted(("AB1", 0.5), *said)
     winner = voted_text(votes)
     assert all(0 <= p <= 1 for p in voted_probabilities(votes, winner))
     assert len(voted_probabilities(votes, "AB1")) == 3
 
 
 def test_what_other_readings_gave_are_the_alternatives() -> None:
-    votes = add_reading((), reading("AB123CD", 0.9))
-    votes = add_reading(votes, reading("AB723CD", 0.6))
-    votes = add_reading(votes, reading("XX", 0.9))
+    votes = voted(("AB123CD", 0.9), ("AB723CD", 0.6), ("XX", 0.9))
     weights = 0.9**3 + 0.6**3
 
     found = alternatives_of("AB123CD", voted_options(votes, "AB123CD"))

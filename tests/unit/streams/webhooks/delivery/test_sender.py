@@ -13,51 +13,22 @@ from common.records.payloads import notifications_of
 from common.records.webhooks import PREVIOUS_SIGNATURE_HEADER
 from common.timestamps import now_ms
 from streams.runtime.alert_cache import AlertCache
-from streams.webhooks.delivery.http_sender import HttpSender, SignedRequest
+from streams.webhooks.delivery.http_sender import SignedRequest
 from streams.webhooks.delivery.schedule import AttemptDecision, SendKind, SendResult, attempt_record
-from streams.webhooks.delivery.sender import DeliverySender
 from streams.webhooks.events.subscription_cache import SubscriptionCache
 from tests.records import OWNER
 from tests.unit.streams.webhooks.builders import (
     BOX,
     WEBHOOK,
+    Transport,
     delivery,
+    delivery_sender,
     trigger_deliveries,
     trigger_in_phase,
     webhook,
 )
 
 PLANNED, CURRENT, PREVIOUS = "the planned one", "the current one", "the previous one"
-
-
-class Transport(HttpSender):
-    """Records requests, and responds as a test requires."""
-
-    def __init__(self, answer: SendResult | None = None) -> None:
-        self.requests: list[SignedRequest] = []
-        self._answer = answer or SendResult(kind=SendKind.ACCEPTED)
-
-    async def post(self, request: SignedRequest) -> SendResult:
-        self.requests.append(request)
-        return self._answer
-
-    async def send(self, delivery: Delivery, address: str) -> SendResult:
-        raise AssertionError("no people are notified here")
-
-
-def _sender(
-    transport: Transport, subscriptions: SubscriptionCache, alerts: AlertCache | None = None
-) -> DeliverySender:
-    return DeliverySender(
-        subscriptions=subscriptions,
-        alerts=alerts or AlertCache(),
-        box=BOX,
-        http=transport,
-        email=transport,
-        services=transport,
-        topic="deliveries",
-        now_ms=now_ms,
-    )
 
 
 def _planned() -> Delivery:
@@ -107,7 +78,7 @@ async def test_a_notification_is_signed_with_the_secrets_of_now(
             previous_notification_secret_until_ms=None if until is None else now_ms() + until,
         )
         subscriptions.apply_owners([(OWNER, config)])
-    await _sender(transport, subscriptions).send(_planned(), 2)
+    await delivery_sender(transport, subscriptions).send(_planned(), 2)
 
     (request,) = transport.requests
     assert _signers(request) == signers
@@ -134,41 +105,31 @@ async def test_a_delivery_to_a_removed_recipient_is_cancelled(
     )
     alerts.apply([(now.alert_id, now)])
     sent = msgspec.structs.replace(planned, cause=cause)
-    result = await _sender(transport, SubscriptionCache(BOX), alerts).send(sent, 2)
+    result = await delivery_sender(transport, SubscriptionCache(BOX), alerts).send(sent, 2)
 
     assert result.kind is kind
     assert len(transport.requests) == (kind is SendKind.ACCEPTED)
 
 
-async def test_a_redirect_says_where_it_leads() -> None:
+@pytest.mark.parametrize(
+    ("location", "leads"),
+    [("https://new.example/a?b", " to https://new.example"), ("gopher://a/", "")],
+)
+async def test_a_redirect_says_where_it_leads(location: str, leads: str) -> None:
     subscriptions = SubscriptionCache(BOX)
     subscriptions.apply_webhooks([(WEBHOOK, webhook())])
-    answer = SendResult(
-        kind=SendKind.REFUSED,
-        status=302,
-        error="Received status 302.",
-        location="https://new.example/a?b",
-    )
-    result = await _sender(Transport(answer), subscriptions).send(delivery(1), 1)
+    answer = SendResult(kind=SendKind.REFUSED, status=302, error="-", location=location)
+    result = await delivery_sender(Transport(answer), subscriptions).send(delivery(1), 1)
 
-    assert result.error == "Received status 302, a redirect to https://new.example."
+    assert result.error == f"Received status 302, a redirect{leads}."
 
 
 async def test_a_result_names_the_revision_that_it_was_sent_by() -> None:
     subscriptions = SubscriptionCache(BOX)
     subscriptions.apply_webhooks([(WEBHOOK, msgspec.structs.replace(webhook(), revision=7))])
     answer = SendResult(kind=SendKind.REFUSED, status=410)
-    result = await _sender(Transport(answer), subscriptions).send(delivery(1), 1)
+    result = await delivery_sender(Transport(answer), subscriptions).send(delivery(1), 1)
 
     assert result.webhook_revision == 7
     attempt = attempt_record(delivery(1), 1, result, AttemptDecision(AttemptOutcome.DEAD), 1, 0.1)
     assert attempt.webhook_revision == 7
-
-
-async def test_a_redirect_to_no_address_says_so() -> None:
-    subscriptions = SubscriptionCache(BOX)
-    subscriptions.apply_webhooks([(WEBHOOK, webhook())])
-    answer = SendResult(kind=SendKind.REFUSED, status=302, error="-", location="gopher://a/")
-    result = await _sender(Transport(answer), subscriptions).send(delivery(1), 1)
-
-    assert result.error == "Received status 302, a redirect."

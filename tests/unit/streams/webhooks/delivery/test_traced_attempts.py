@@ -8,48 +8,26 @@ from opentelemetry.trace import SpanKind
 
 from common.records.codec import encode
 from common.records.deliveries import Delivery, EmailTarget
-from common.telemetry.tracing import current_trace
-from streams.runtime.alert_cache import AlertCache
 from streams.runtime.stage_runner import StageRunner
-from streams.webhooks.delivery.http_sender import HttpSender, SignedRequest
 from streams.webhooks.delivery.job import DeliveryIntake
-from streams.webhooks.delivery.schedule import SendKind, SendResult
 from streams.webhooks.delivery.sender import DeliverySender
 from streams.webhooks.events.subscription_cache import SubscriptionCache
 from tests.recorded_spans import SOME_TRACE, recorded_spans
 from tests.unit.streams.runtime.fakes import event
-from tests.unit.streams.webhooks.builders import BOX, WEBHOOK, delivery, webhook
-
-
-class Transport(HttpSender):
-    """Accepts or rejects requests, and records the trace of each request."""
-
-    def __init__(self, kind: SendKind = SendKind.ACCEPTED) -> None:
-        self.kind = kind
-        self.traces: list[object] = []
-
-    async def post(self, request: SignedRequest) -> SendResult:
-        self.traces.append(current_trace())
-        return SendResult(kind=self.kind)
-
-    async def send(self, delivery: Delivery, address: str) -> SendResult:
-        self.traces.append(current_trace())
-        return SendResult(kind=self.kind)
+from tests.unit.streams.webhooks.builders import (
+    BOX,
+    WEBHOOK,
+    Transport,
+    delivery,
+    delivery_sender,
+    webhook,
+)
 
 
 def _sender(transport: Transport) -> DeliverySender:
     subscriptions = SubscriptionCache(BOX)
     subscriptions.apply_webhooks([(WEBHOOK, webhook())])
-    return DeliverySender(
-        subscriptions=subscriptions,
-        alerts=AlertCache(),
-        box=BOX,
-        http=transport,
-        email=transport,
-        services=transport,
-        topic="deliveries",
-        now_ms=lambda: 0,
-    )
+    return delivery_sender(transport, subscriptions)
 
 
 def _traced(made: Delivery) -> Delivery:
