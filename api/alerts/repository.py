@@ -124,18 +124,15 @@ class AlertRepository:
         wanted = select(Alert.id).where(Alert.id == alert_id, Alert.owner_id == owner_id)
         return session.scalar(wanted) is not None
 
-    def find(self, session: Session, owner_id: UUID, alert_id: UUID) -> AlertRow | None:
-        """Return an alert of an account, or None if it does not exist."""
-        alert = session.scalar(
-            select(Alert).where(Alert.id == alert_id, Alert.owner_id == owner_id)
-        )
-        return None if alert is None else self._row(alert, require_owner(session, owner_id))
+    def find(
+        self, session: Session, owner_id: UUID, alert_id: UUID, *, locks: bool = False
+    ) -> AlertRow | None:
+        """Return an alert of an account, or None if it does not exist.
 
-    def lock(self, session: Session, owner_id: UUID, alert_id: UUID) -> AlertRow | None:
-        """Lock an alert until the transaction ends, and return it, or None if it does not exist."""
-        alert = session.scalar(
-            select(Alert).where(Alert.id == alert_id, Alert.owner_id == owner_id).with_for_update()
-        )
+        With ``locks``, the alert is locked until the transaction ends.
+        """
+        wanted = select(Alert).where(Alert.id == alert_id, Alert.owner_id == owner_id)
+        alert = session.scalar(wanted.with_for_update() if locks else wanted)
         return None if alert is None else self._row(alert, require_owner(session, owner_id))
 
     def change(

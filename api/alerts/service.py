@@ -240,7 +240,7 @@ class Alerts:
         if changes_cost(fields):
             # The account is locked before the alert, in the same order as when deleting both.
             lock_owner(session, owner_id)
-        row = require_found(self._rows.lock(session, owner_id, alert_id))
+        row = require_found(self._rows.find(session, owner_id, alert_id, locks=True))
         # Clients can send back cameras of the alert that have since been deleted.
         known = row.config.camera_ids
         check_cameras(session, owner_id, fields.get("camera_ids", ()), known=known)

@@ -191,7 +191,7 @@ def _granter(session: Session, caller: Principal) -> Granter:
     lock_owner(session, caller.owner_id)
     if caller.is_session:
         return Granter(ROLE_SCOPES[repository.get_session(session, caller).person.role])
-    key = repository.lock_key(session, caller.owner_id, caller.credential_id)
+    key = repository.get_key(session, caller.owner_id, caller.credential_id, locks=True)
     if key is None or not key.enabled:
         raise ApiError(ErrorCode.INVALID_CREDENTIALS)
     return Granter(key.scopes, key.expires_at, (key.id, *key.ancestors))
@@ -199,7 +199,7 @@ def _granter(session: Session, caller: Principal) -> Granter:
 
 def _change(session: Session, caller: Principal, key_id: UUID, body: ApiKeyUpdate) -> KeyRecord:
     granter = _granter(session, caller)
-    record = require_found(repository.lock_key(session, caller.owner_id, key_id))
+    record = require_found(repository.get_key(session, caller.owner_id, key_id, locks=True))
     current = KeyValues(record.name, record.scopes, record.enabled, record.expires_at)
     sent: dict[str, Any] = {field: getattr(body, field) for field in body.model_fields_set}
     if "scopes" in sent:

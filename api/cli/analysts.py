@@ -1,6 +1,7 @@
 """Implements ``platestream analyst``, which manages ClickHouse users limited to one account."""
 
 from collections.abc import Callable
+from contextlib import closing
 from typing import Annotated, Any, TypeVar
 from uuid import UUID
 
@@ -103,8 +104,5 @@ def _connected(settings: ClickHouseSettings, work: Callable[[Any, Any], _T]) -> 
     from analytics_sql.client import connect_for_schema
 
     target = TargetDatabase(settings.clickhouse_database, settings.clickhouse_cluster)
-    client = connect_for_schema(settings)
-    try:
+    with closing(connect_for_schema(settings)) as client:
         return work(client, target)
-    finally:
-        client.close()

@@ -15,7 +15,7 @@ from sqlalchemy.orm import Session
 
 from api.actors import Actor, ActorKind, acting, announce
 from api.cli.commands import fail
-from api.db.engine import in_transaction, open_engine
+from api.db.engine import in_transaction, opened_engine
 from common.errors import EXIT_MISCONFIGURED, PlatestreamError
 from common.settings import DatabaseSettings, Fragment, load_settings
 from common.timestamps import iso_utc
@@ -101,12 +101,8 @@ def _transaction(settings: DatabaseSettings, work: Callable[[Session], _T]) -> _
         announce(session, actor)
         return work(session)
 
-    engine = open_engine(settings)
-    try:
-        with acting(actor):
-            return in_transaction(engine, announced)
-    finally:
-        engine.dispose()
+    with opened_engine(settings) as engine, acting(actor):
+        return in_transaction(engine, announced)
 
 
 def _user() -> str | None:

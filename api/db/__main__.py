@@ -4,7 +4,7 @@ from typing import Annotated
 
 import typer
 
-from api.db.engine import open_engine
+from api.db.engine import opened_engine
 from api.db.migrate import migrate
 from common.logs import configure_logging
 from common.settings import DatabaseSettings, ProcessSettings, load_settings
@@ -30,11 +30,8 @@ def migrate_command(
     """Migrate the database to the latest schema. Safe to run concurrently."""
     settings = load_settings(DatabaseCommandSettings)
     configure_logging(settings)
-    engine = open_engine(settings)
-    try:
+    with opened_engine(settings) as engine:
         migrate(engine, target)
-    finally:
-        engine.dispose()
 
 
 if __name__ == "__main__":

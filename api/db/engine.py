@@ -1,6 +1,7 @@
 """Connects to PostgreSQL, and runs transactions."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from enum import IntEnum
 from typing import TypeVar
 
@@ -74,6 +75,16 @@ def open_engine(settings: DatabaseSettings, *, pool_size: int = 1) -> Engine:
     )
     apply_behind_pooler(engine, session_settings)
     return engine
+
+
+@contextmanager
+def opened_engine(settings: DatabaseSettings) -> Iterator[Engine]:
+    """Yield an engine, and close its connections at the end of the block."""
+    engine = open_engine(settings)
+    try:
+        yield engine
+    finally:
+        engine.dispose()
 
 
 def in_transaction(engine: Engine, work: Callable[[Session], _T]) -> _T:

@@ -1,7 +1,7 @@
 """Creates test events for receivers. No I/O."""
 
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 from uuid import UUID
 
 from api.alerts.repository import new_alert
@@ -56,29 +56,15 @@ class SampleEvents:
     ) -> Delivery:
         """Return the delivery of a test event to a webhook, marked as a test."""
         recognition = _recognition(owner_id, now_ms)
+        marks = _test_marks(now_ms)
         if event is EventName.RECOGNITION_CREATED:
-            return recognition_delivery(
-                recognition,
-                webhook_id,
-                created_ms=now_ms,
-                cause=DeliveryCause.TEST,
-                requested_ms=now_ms,
-            )
+            return recognition_delivery(recognition, webhook_id, created_ms=now_ms, **marks)
         if event in _PHASES:
-            return trigger_delivery(
-                self._trigger(recognition, now_ms, _PHASES[event]),
-                str(webhook_id),
-                WebhookTarget(webhook_id=webhook_id),
-                cause=DeliveryCause.TEST,
-                requested_ms=now_ms,
-            )
-        return camera_delivery(
-            event,
-            self._camera(event, owner_id, now_ms),
-            webhook_id,
-            cause=DeliveryCause.TEST,
-            requested_ms=now_ms,
-        )
+            trigger = self._trigger(recognition, now_ms, _PHASES[event])
+            target = WebhookTarget(webhook_id=webhook_id)
+            return trigger_delivery(trigger, str(webhook_id), target, **marks)
+        camera = self._camera(event, owner_id, now_ms)
+        return camera_delivery(event, camera, webhook_id, **marks)
 
     def notifications(
         self, alert: AlertConfig, notification: Notification, *, now_ms: int
@@ -94,13 +80,7 @@ class SampleEvents:
         )
         return [
             notification_delivery(
-                trigger,
-                alert,
-                endpoint,
-                destination,
-                self.box,
-                cause=DeliveryCause.TEST,
-                requested_ms=now_ms,
+                trigger, alert, endpoint, destination, self.box, **_test_marks(now_ms)
             )
             for endpoint, destination in destinations_of(alert.owner_id, [notification]).items()
         ]
@@ -156,6 +136,10 @@ class SampleEvents:
 
 def _early(now_ms: int) -> EarlyTrigger:
     return EarlyTrigger(plate=_PLATE, captured_ms=now_ms, decided_ms=now_ms)
+
+
+def _test_marks(now_ms: int) -> dict[str, Any]:
+    return {"cause": DeliveryCause.TEST, "requested_ms": now_ms}
 
 
 def _recognition(owner_id: UUID, now_ms: int) -> Recognition:

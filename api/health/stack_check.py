@@ -3,7 +3,7 @@
 import asyncio
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import asynccontextmanager, closing, contextmanager
 from typing import Final
 
 import urllib3
@@ -14,7 +14,7 @@ from sqlalchemy.orm import Session
 from api.adapters.clickhouse import ClickHouseStore
 from api.adapters.image_store import ImageStore
 from api.db.database import Database
-from api.db.engine import in_transaction, open_engine, require_service_stopped
+from api.db.engine import in_transaction, opened_engine, require_service_stopped
 from api.db.migrate import current_revision, head_revision
 from api.db.pooler import refuse_pooler
 from api.health.service import Health, Readiness, disk_warnings
@@ -74,17 +74,14 @@ def stack_warnings(settings: StackSettings) -> list[str]:
 
 def pooler_warnings(settings: StackSettings) -> list[str]:
     """Return a warning if a connection pooler is in front of PostgreSQL."""
-    engine = open_engine(settings)
     try:
-        with engine.connect() as connection:
+        with opened_engine(settings) as engine, engine.connect() as connection:
             refuse_pooler(connection.connection.driver_connection, "the relay and migrations")
     except MisconfiguredError as error:
         return [str(error)]
     except DBAPIError:
         # The check of this server already reports the problem.
         return []
-    finally:
-        engine.dispose()
     return []
 
 
@@ -173,11 +170,10 @@ def check_kafka(settings: KafkaSettings) -> None:
         TransientError: Kafka is not responding, or topics are missing.
     """
     try:
-        admin = open_admin(settings, "stack-check", request_timeout_ms=_KAFKA_TIMEOUT_MS)
-        try:
+        with closing(
+            open_admin(settings, "stack-check", request_timeout_ms=_KAFKA_TIMEOUT_MS)
+        ) as admin:
             found = set(admin.list_topics())
-        finally:
-            admin.close()
     except KafkaError as error:
         raise TransientError(f"Kafka is not responding: {error!r}") from error
     missing = sorted(name for topic in TOPICS if (name := topic_name(settings, topic)) not in found)
@@ -189,11 +185,9 @@ def late_frames(settings: KafkaSettings) -> list[str]:
     """Return a warning if late frames are waiting. Return no warning if Kafka is unavailable."""
     topic = changelog_name(settings, "recognition", "gaps")
     try:
-        consumer = open_consumer(settings, "stack-check", request_timeout_ms=_KAFKA_TIMEOUT_MS)
-        try:
+        opened = open_consumer(settings, "stack-check", request_timeout_ms=_KAFKA_TIMEOUT_MS)
+        with closing(opened) as consumer:
             gaps = _open_gaps(consumer, topic) if topic in consumer.topics() else []
-        finally:
-            consumer.close()
     except (KafkaError, PlatestreamError):
         # The check of Kafka already reports the problem.
         return []
@@ -265,15 +259,12 @@ def apply_partitions(settings: PartitionSettings) -> None:
     if state.waiting:
         left = ", ".join(f"{count} in {name}" for name, count in state.waiting.items())
         raise PartitionsInUseError(f"some records have not been processed yet ({left}); {_STEPS}")
-    engine = open_engine(settings)
-    try:
+    with opened_engine(settings) as engine:
         require_service_stopped(engine)
         if state.numbers != {settings.kafka_partitions}:
             with _kafka_errors():
                 recreate_topics(settings)
         in_transaction(engine, republish_all)
-    finally:
-        engine.dispose()
 
 
 @contextmanager

@@ -226,7 +226,8 @@ class RateLimiter:
         windows = [LimitWindow(limit.usual, (name,)) for limit, name in counted_by]
         counted = await store.count(caller, windows, reported)
         if counted.blocked_until is not None:
-            raise _blocked(counted.blocked_until, limits[0].usual.amount if limits else 0)
+            amount = limits[0].usual.amount if limits else 0
+            raise rate_limited(amount, counted.blocked_until, code=ErrorCode.TEMPORARILY_BLOCKED)
         if counted.refused is not None:
             # A request that one limit rejects also counts as abuse of all later limits.
             for refusing in limits[counted.refused :]:
@@ -243,7 +244,9 @@ class RateLimiter:
         if passed + refused > ABUSE_FACTOR * limit.usual.amount:
             await store.block(caller, self._block_seconds)
             until = await store.blocked_until(caller)
-            raise _blocked(until or time.time(), limit.usual.amount)
+            raise rate_limited(
+                limit.usual.amount, until or time.time(), code=ErrorCode.TEMPORARILY_BLOCKED
+            )
 
 
 async def _used(store: LimitStore, window: RateLimitItem, caller: str) -> int:
@@ -251,24 +254,16 @@ async def _used(store: LimitStore, window: RateLimitItem, caller: str) -> int:
     return window.amount - found.remaining
 
 
-def rate_limited(limit: int, reset_at: float, sentence: str | None = None) -> ApiError:
+def rate_limited(
+    limit: int,
+    reset_at: float,
+    sentence: str | None = None,
+    code: ErrorCode = ErrorCode.RATE_LIMITED,
+) -> ApiError:
     """Return the error for exceeding ``limit``, which resets at ``reset_at`` (Unix s)."""
     seconds = max(1, math.ceil(reset_at - time.time()))
-    return ApiError(
-        ErrorCode.RATE_LIMITED,
-        sentence,
-        headers=_headers(limit, 0, seconds),
-        retry_after_seconds=seconds,
-    )
-
-
-def _blocked(until: float, limit: int) -> ApiError:
-    left = max(1, math.ceil(until - time.time()))
-    return ApiError(
-        ErrorCode.TEMPORARILY_BLOCKED,
-        headers=_headers(limit, 0, left),
-        retry_after_seconds=left,
-    )
+    headers = _headers(limit, 0, seconds)
+    return ApiError(code, sentence, headers=headers, retry_after_seconds=seconds)
 
 
 def _left(limit: _Limit, counted: Counted) -> Mapping[str, str]:

@@ -221,9 +221,9 @@ class LimitStore:
         counter that outlives the operations, so that ``end`` never decrements a reset counter.
         """
         span = int(time.time() // seconds)
-        key = _active_key(name, span)
+        key = _span_key("under-way", name, span)
         number = await self._storage.incr(key, 2 * seconds)
-        before = await self._storage.get(_active_key(name, span - 1))
+        before = await self._storage.get(_span_key("under-way", name, span - 1))
         return ActiveItem(key, 2 * seconds, number + before)
 
     async def end(self, begun: ActiveItem) -> None:
@@ -232,13 +232,13 @@ class LimitStore:
 
     async def remember(self, name: str, seconds: int) -> None:
         """Remember a name for at least ``seconds``, and at most twice as long."""
-        await self._storage.incr(_known_key(name, int(time.time() // seconds)), 2 * seconds)
+        await self._storage.incr(_span_key("known", name, int(time.time() // seconds)), 2 * seconds)
 
     async def remembers(self, name: str, seconds: int) -> bool:
         """Return whether a name is remembered. ``seconds`` must match :meth:`remember`."""
         span = int(time.time() // seconds)
         for each in (span, span - 1):
-            if await self._storage.get(_known_key(name, each)):
+            if await self._storage.get(_span_key("known", name, each)):
                 return True
         return False
 
@@ -335,9 +335,5 @@ def _block_key(caller: str) -> str:
     return f"block/{caller}"
 
 
-def _active_key(name: str, span: int) -> str:
-    return f"under-way/{name}/{span}"
-
-
-def _known_key(name: str, span: int) -> str:
-    return f"known/{name}/{span}"
+def _span_key(kind: str, name: str, span: int) -> str:
+    return f"{kind}/{name}/{span}"

@@ -8,7 +8,7 @@ import structlog
 import typer
 from prometheus_client import CollectorRegistry
 
-from api.db.engine import in_transaction, open_engine, plain_database_url
+from api.db.engine import in_transaction, opened_engine, plain_database_url
 from api.outbox.outbox import republish_all
 from api.outbox.publisher import KafkaPublisher
 from api.outbox.relay import Relay
@@ -48,11 +48,8 @@ def main(
 
 
 def _republish(settings: RelaySettings) -> None:
-    engine = open_engine(settings)
-    try:
+    with opened_engine(settings) as engine:
         log.info("config_republish_queued", records=in_transaction(engine, republish_all))
-    finally:
-        engine.dispose()
 
 
 def _relay(settings: RelaySettings) -> None:

@@ -57,35 +57,22 @@ def enqueue(session: Session, topic: Topic, key: str, record: Record | None) -> 
     First lock or insert the row of ``key`` in the same transaction, so that the records of a key
     are in the order of their transactions.
     """
-    value = None if record is None else _encoded(record)
-    row = {"topic": topic.name, "key": key, "value": value, "owner_id": _owner_of(record)}
-    session.execute(_ENQUEUE, row)
+    session.execute(_ENQUEUE, _row(topic, key, record))
 
 
 def enqueue_all(session: Session, topic: Topic, records: Sequence[tuple[str, Record]]) -> None:
     """Add records with their keys to the outbox, in order."""
     if records:
-        rows = [
-            {
-                "topic": topic.name,
-                "key": key,
-                "value": _encoded(record),
-                "owner_id": _owner_of(record),
-            }
-            for key, record in records
-        ]
+        rows = [_row(topic, key, record) for key, record in records]
         session.execute(insert(ConfigOutbox), rows)
         session.execute(select(func.pg_notify(CHANNEL, "")))
 
 
-def _owner_of(record: Record | None) -> UUID | None:
-    """Return the account of a record, or None if the record is a tombstone or has no account."""
-    found: UUID | None = getattr(record, "owner_id", None)
-    return found
-
-
-def _encoded(record: Record) -> bytes:
-    return with_trace(encode(record), current_trace())
+def _row(topic: Topic, key: str, record: Record | None) -> dict[str, Any]:
+    value = None if record is None else with_trace(encode(record), current_trace())
+    # A tombstone has no account.
+    owner_id = getattr(record, "owner_id", None)
+    return {"topic": topic.name, "key": key, "value": value, "owner_id": owner_id}
 
 
 @dataclass(frozen=True)

@@ -15,6 +15,7 @@ release or setting may accept them.
 
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import closing
 from threading import Event
 from typing import LiteralString
 
@@ -111,12 +112,9 @@ class Relay:
             refuse_pooler(connection, "the relay's lock and notifications")
             if not self._acquire_lock(connection):
                 return
-            publisher = self._open_publisher()
-            try:
+            with closing(self._open_publisher()) as publisher:
                 log.info("relay_lock_acquired")
                 self._follow(connection, publisher)
-            finally:
-                publisher.close()
 
     def _connect(self) -> psycopg.Connection:
         return psycopg.connect(

@@ -28,7 +28,7 @@ from api.accounts.repository import list_owners
 from api.actors import Action
 from api.audit.actions import current_action
 from api.audit.repository import write_actions
-from api.db.engine import in_transaction, open_engine, require_service_stopped
+from api.db.engine import in_transaction, opened_engine, require_service_stopped
 from api.db.migrate import current_revision, head_revision
 from api.db.people_tables import Invitation, LoginSession, Person
 from api.db.tables import (
@@ -81,8 +81,7 @@ def check_restored(settings: RestoreSettings) -> None:
         MisconfiguredError: the tables are from another release, or the backup used another key.
     """
     box = SecretBox(settings.secret_key.get_secret_value())
-    engine = open_engine(settings)
-    try:
+    with opened_engine(settings) as engine:
         require_service_stopped(engine)
         with engine.connect() as connection:
             revision = current_revision(connection)
@@ -91,8 +90,6 @@ def check_restored(settings: RestoreSettings) -> None:
                 f"the tables have revision {revision}: run python -m api.db migrate first"
             )
         in_transaction(engine, lambda session: _check_secret_key(session, box))
-    finally:
-        engine.dispose()
 
 
 async def check_clickhouse(settings: ClickHouseSettings) -> None:

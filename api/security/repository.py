@@ -74,17 +74,15 @@ def key_ids(session: Session, owner_id: UUID) -> frozenset[UUID]:
     return frozenset(session.scalars(select(ApiKey.id).where(ApiKey.owner_id == owner_id)))
 
 
-def get_key(session: Session, owner_id: UUID, key_id: UUID) -> KeyRecord | None:
-    """Return an API key of the account, or None if the key does not exist."""
-    key = session.scalar(select(ApiKey).where(ApiKey.id == key_id, ApiKey.owner_id == owner_id))
-    return None if key is None else _key(key)
+def get_key(
+    session: Session, owner_id: UUID, key_id: UUID, *, locks: bool = False
+) -> KeyRecord | None:
+    """Return an API key of the account, or None if the key does not exist.
 
-
-def lock_key(session: Session, owner_id: UUID, key_id: UUID) -> KeyRecord | None:
-    """Lock an API key of the account until the transaction ends. Return the key, if it exists."""
-    key = session.scalar(
-        select(ApiKey).where(ApiKey.id == key_id, ApiKey.owner_id == owner_id).with_for_update()
-    )
+    With ``locks``, the key is locked until the transaction ends.
+    """
+    wanted = select(ApiKey).where(ApiKey.id == key_id, ApiKey.owner_id == owner_id)
+    key = session.scalar(wanted.with_for_update() if locks else wanted)
     return None if key is None else _key(key)
 
 

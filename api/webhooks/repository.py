@@ -95,20 +95,15 @@ class WebhookRepository:
         session.add(webhook)
         return self._written(session, webhook)
 
-    def find(self, session: Session, owner_id: UUID, webhook_id: UUID) -> WebhookRow | None:
-        """Return a webhook of the account, or None if the webhook does not exist."""
-        webhook = session.scalar(
-            select(Webhook).where(Webhook.id == webhook_id, Webhook.owner_id == owner_id)
-        )
-        return None if webhook is None else self._row(webhook)
+    def find(
+        self, session: Session, owner_id: UUID, webhook_id: UUID, *, locks: bool = False
+    ) -> WebhookRow | None:
+        """Return a webhook of the account, or None if the webhook does not exist.
 
-    def lock(self, session: Session, owner_id: UUID, webhook_id: UUID) -> WebhookRow | None:
-        """Lock a webhook of the account until the transaction ends, and return it if it exists."""
-        webhook = session.scalar(
-            select(Webhook)
-            .where(Webhook.id == webhook_id, Webhook.owner_id == owner_id)
-            .with_for_update()
-        )
+        With ``locks``, the webhook is locked until the transaction ends.
+        """
+        wanted = select(Webhook).where(Webhook.id == webhook_id, Webhook.owner_id == owner_id)
+        webhook = session.scalar(wanted.with_for_update() if locks else wanted)
         return None if webhook is None else self._row(webhook)
 
     def change(self, session: Session, webhook_id: UUID, fields: Mapping[str, Any]) -> WebhookRow:

@@ -249,7 +249,7 @@ class Webhooks:
         until = overlap_end(overlap)
 
         def work(session: Session) -> WebhookRow:
-            require_found(self._rows.lock(session, owner_id, webhook_id))
+            require_found(self._rows.find(session, owner_id, webhook_id, locks=True))
             return self._rows.rotate(session, webhook_id, secret, until)
 
         return self._statuses.shown(await self._database.run(work))
@@ -289,7 +289,7 @@ class Webhooks:
     def _change(
         self, session: Session, caller: Principal, webhook_id: UUID, body: WebhookUpdate
     ) -> WebhookRow:
-        row = require_found(self._rows.lock(session, caller.owner_id, webhook_id))
+        row = require_found(self._rows.find(session, caller.owner_id, webhook_id, locks=True))
         sent = with_stored(sent_fields(body), row, sees_secrets=caller.sees_secrets)
         # A webhook that the stage has disabled counts as disabled even before its row is updated.
         current = self._statuses.shown(row)
