@@ -119,11 +119,6 @@ class AlertRepository:
         session.add(alert)
         return self._written(session, alert, owner)
 
-    def has(self, session: Session, owner_id: UUID, alert_id: UUID) -> bool:
-        """Return whether an alert belongs to the account."""
-        wanted = select(Alert.id).where(Alert.id == alert_id, Alert.owner_id == owner_id)
-        return session.scalar(wanted) is not None
-
     def find(
         self, session: Session, owner_id: UUID, alert_id: UUID, *, locks: bool = False
     ) -> AlertRow | None:

@@ -205,9 +205,16 @@ def existing_cameras(session: Session, camera_ids: Collection[UUID]) -> frozense
     return frozenset(session.scalars(select(Camera.id).where(Camera.id.in_(camera_ids))))
 
 
-def find_camera(session: Session, owner_id: UUID, camera_id: UUID) -> CameraRow | None:
-    """Return a camera of an account, or None if it does not exist."""
-    camera = session.scalar(select(Camera).where(*_visible(owner_id, camera_id)))
+def find_camera(
+    session: Session, owner_id: UUID, camera_id: UUID, *, locks: bool = False
+) -> CameraRow | None:
+    """Return a camera of an account, or None if it does not exist.
+
+    If ``locks``, lock the camera until the transaction ends.
+    """
+    of_account = Camera.id == camera_id, Camera.owner_id == owner_id
+    wanted = select(Camera).where(*of_account, Camera.confirmed)
+    camera = session.scalar(wanted.with_for_update() if locks else wanted)
     return None if camera is None else _row(camera)
 
 
@@ -246,12 +253,6 @@ def confirm_camera(session: Session, camera_id: UUID) -> bool:
     return confirmed is not None
 
 
-def lock_camera(session: Session, owner_id: UUID, camera_id: UUID) -> CameraRow | None:
-    """Lock a camera until the transaction ends, and return it, or None if it does not exist."""
-    camera = session.scalar(select(Camera).where(*_visible(owner_id, camera_id)).with_for_update())
-    return None if camera is None else _row(camera)
-
-
 def change_camera(session: Session, camera_id: UUID, values: CameraValues) -> CameraRow:
     """Write ``values`` to a locked camera, publish the camera, and return it.
 
@@ -271,7 +272,7 @@ def delete_camera(session: Session, owner_id: UUID, camera_id: UUID) -> Subscrip
 
     Return the camera's subscription, or None if the camera does not exist.
     """
-    row = lock_camera(session, owner_id, camera_id)
+    row = find_camera(session, owner_id, camera_id, locks=True)
     if row is None or not _delete(session, Camera.id == camera_id):
         return None
     return row.subscription
@@ -297,10 +298,6 @@ def _delete(session: Session, *conditions: Any) -> int:
     for camera_id in deleted:
         enqueue(session, CONFIG_CAMERAS, str(camera_id), None)
     return len(deleted)
-
-
-def _visible(owner_id: UUID, camera_id: UUID) -> tuple[Any, ...]:
-    return (Camera.id == camera_id, Camera.owner_id == owner_id, Camera.confirmed)
 
 
 def _written(session: Session, camera: Camera) -> CameraRow:

@@ -175,7 +175,7 @@ class Cameras:
         self, session: Session, owner_id: UUID, camera_id: UUID, body: CameraUpdate
     ) -> CameraRow:
         owner = lock_owner(session, owner_id)
-        row = require_found(repository.lock_camera(session, owner_id, camera_id))
+        row = require_found(repository.find_camera(session, owner_id, camera_id, locks=True))
         values = edited_values(row.values, body, self._vault)
         if values == row.values:
             return row

@@ -83,7 +83,9 @@ def restore_finish(
 
 
 def _to_review(session: Session) -> dict[str, Any]:
-    from api.restore.service import keys_to_review, people_to_review
+    from api.db.people_tables import Person
+    from api.db.tables import ApiKey
+    from api.restore.service import to_review
 
     keys = [
         {
@@ -95,7 +97,7 @@ def _to_review(session: Session) -> dict[str, Any]:
             "createdAt": shown_time(key.created_at),
             "lastUsedAt": shown_time(key.last_used_at),
         }
-        for key, account in keys_to_review(session)
+        for key, account in to_review(session, ApiKey)
     ]
     people = [
         {
@@ -106,7 +108,7 @@ def _to_review(session: Session) -> dict[str, Any]:
             "createdAt": shown_time(person.created_at),
             "lastLogInAt": shown_time(person.last_log_in_at),
         }
-        for person, account in people_to_review(session)
+        for person, account in to_review(session, Person)
     ]
     return {"keys": keys, "people": people}
 

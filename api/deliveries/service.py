@@ -240,7 +240,7 @@ class Deliveries:
 
     async def _alert_cursor(self, owner_id: UUID, alert_id: UUID) -> DeliveryCursor:
         run = self._database.run
-        require_found(await run(lambda session: self._alerts.has(session, owner_id, alert_id)))
+        require_found(await run(lambda session: self._alerts.find(session, owner_id, alert_id)))
         return DeliveryCursor(user_id=owner_id, alert_id=alert_id)
 
     async def _redelivery(self, cursor: DeliveryCursor, delivery_id: UUID) -> Delivery:

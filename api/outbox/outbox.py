@@ -3,7 +3,7 @@
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Final, cast
+from typing import Any, Final, TypeVar, cast
 from uuid import UUID, uuid4
 
 from sqlalchemy import Select, Table, bindparam, func, insert, select
@@ -24,6 +24,7 @@ from common.telemetry.tracing import TRACEPARENT, TraceContext, current_trace, p
 CHANNEL = "platestream_config_outbox"
 """PostgreSQL notification channel that wakes the relay for new rows."""
 
+_Table = TypeVar("_Table", Camera, Owner, Webhook)
 _OUTBOX = cast(Table, ConfigOutbox.__table__)
 
 # The pattern matches only the last field of the record: in a string, the first quotation mark would
@@ -124,7 +125,26 @@ def republish_all(session: Session) -> int:
 
     The rows are locked, so that no older state is published after a change.
     """
-    return _cameras(session) + _alerts(session) + _webhooks(session) + _owners(session)
+    alerts = session.execute(
+        select(Alert, Owner)
+        .join(Owner, Owner.id == Alert.owner_id)
+        .order_by(Alert.id)
+        .with_for_update(read=True, of=Alert)
+    ).all()
+    owners = filter(_is_published, _locked(session, Owner))
+    records: tuple[tuple[Topic, list[tuple[UUID, Record]]], ...] = (
+        (CONFIG_CAMERAS, [(one.id, camera_config(one)) for one in _locked(session, Camera)]),
+        (CONFIG_ALERTS, [(alert.id, alert_config(alert, owner)) for alert, owner in alerts]),
+        (CONFIG_WEBHOOKS, [(one.id, webhook_config(one)) for one in _locked(session, Webhook)]),
+        (CONFIG_OWNERS, [(one.id, owner_config(one)) for one in owners]),
+    )
+    for topic, of_topic in records:
+        enqueue_all(session, topic, [(str(key), record) for key, record in of_topic])
+    return sum(len(of_topic) for _, of_topic in records)
+
+
+def _locked(session: Session, table: type[_Table]) -> Sequence[_Table]:
+    return session.scalars(select(table).order_by(table.id).with_for_update(read=True)).all()
 
 
 def enqueue_owner(session: Session, owner: Owner) -> None:
@@ -142,40 +162,6 @@ def forget_owner(session: Session, owner_id: UUID) -> None:
 
 def _is_published(owner: Owner) -> bool:
     return bool(owner.limits) or owner.notification_secret_encrypted is not None
-
-
-def _owners(session: Session) -> int:
-    found = session.scalars(select(Owner).order_by(Owner.id).with_for_update(read=True)).all()
-    own = [owner for owner in found if _is_published(owner)]
-    for owner in own:
-        enqueue_owner(session, owner)
-    return len(own)
-
-
-def _cameras(session: Session) -> int:
-    found = session.scalars(select(Camera).order_by(Camera.id).with_for_update(read=True)).all()
-    for camera in found:
-        enqueue(session, CONFIG_CAMERAS, str(camera.id), camera_config(camera))
-    return len(found)
-
-
-def _alerts(session: Session) -> int:
-    found = session.execute(
-        select(Alert, Owner)
-        .join(Owner, Owner.id == Alert.owner_id)
-        .order_by(Alert.id)
-        .with_for_update(read=True, of=Alert)
-    ).all()
-    for alert, owner in found:
-        enqueue(session, CONFIG_ALERTS, str(alert.id), alert_config(alert, owner))
-    return len(found)
-
-
-def _webhooks(session: Session) -> int:
-    found = session.scalars(select(Webhook).order_by(Webhook.id).with_for_update(read=True)).all()
-    for webhook in found:
-        enqueue(session, CONFIG_WEBHOOKS, str(webhook.id), webhook_config(webhook))
-    return len(found)
 
 
 def with_trace(value: bytes, trace: TraceContext | None) -> bytes:

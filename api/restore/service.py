@@ -63,6 +63,7 @@ _ENCRYPTED: Final = (
 )
 
 _T = TypeVar("_T")
+_Reviewed = TypeVar("_Reviewed", ApiKey, Person)
 InDatabase = Callable[[Callable[[Session], _T]], _T]
 """Runs a function in a transaction and returns its result."""
 _ALL: Final = ""
@@ -145,32 +146,16 @@ def publish(session: Session, erased: Mapping[UUID, int]) -> int:
     return republish_all(session)
 
 
-def keys_to_review(session: Session) -> list[tuple[ApiKey, str]]:
-    """Return all valid API keys, each with the account's email address.
+def to_review(session: Session, table: type[_Reviewed]) -> list[tuple[_Reviewed, str]]:
+    """Return all valid API keys, or all people who can log in, and the accounts' email addresses.
 
-    Some keys may have been revoked after the backup.
+    Since the backup, keys may have been revoked, and people removed or given another role.
     """
-    keys = (
-        select(ApiKey, Owner.email)
-        .join(Owner, Owner.id == ApiKey.owner_id)
-        .where(ApiKey.enabled, or_(ApiKey.expires_at.is_(None), ApiKey.expires_at > func.now()))
-        .order_by(Owner.email, ApiKey.created_at)
-    )
-    return [(key, account) for key, account in session.execute(keys)]
-
-
-def people_to_review(session: Session) -> list[tuple[Person, str]]:
-    """Return the people who can log in, each with the account's email address.
-
-    Since the backup, people may have been removed or given another role or password.
-    """
-    people = (
-        select(Person, Owner.email)
-        .join(Owner, Owner.id == Person.owner_id)
-        .where(Person.enabled)
-        .order_by(Owner.email, Person.created_at)
-    )
-    return [(person, account) for person, account in session.execute(people)]
+    found = select(table, Owner.email).join(Owner, Owner.id == table.owner_id).where(table.enabled)
+    if issubclass(table, ApiKey):
+        found = found.where(or_(ApiKey.expires_at.is_(None), ApiKey.expires_at > func.now()))
+    found = found.order_by(Owner.email, table.created_at)
+    return [(one, account) for one, account in session.execute(found)]
 
 
 class _FileErasure(msgspec.Struct, frozen=True, rename="camel"):

@@ -53,7 +53,7 @@ def add_camera(engine: Engine, owner_id: UUID, name: str = "gate") -> UUID:
 
 def rename_camera(engine: Engine, owner_id: UUID, camera_id: UUID, name: str) -> None:
     def work(session: Session) -> None:
-        assert repository.lock_camera(session, owner_id, camera_id) is not None
+        assert repository.find_camera(session, owner_id, camera_id, locks=True)
         repository.change_camera(session, camera_id, values(name))
 
     in_transaction(engine, work)

@@ -59,15 +59,7 @@ def test_a_window_stays_inside_the_image() -> None:
 
 @pytest.mark.parametrize(
     ("width", "score", "looks_taken"),
-    [
-        (33, 0.2, 1),
-        (31, 0.5, 2),
-        (24, 0.61, 1),
-        (24, 0.59, 2),
-        (18, 0.9, 2),
-        (11, 0.5, 1),
-        (18, 0.07, 1),
-    ],
+    [(33, 0.2, 1), (31, 0.5, 2), (24, 0.61, 1), (24, 0.59, 2), (11, 0.5, 1), (18, 0.07, 1)],
 )
 def test_the_smaller_the_surer_must_a_plate_be_to_be_looked_at_once(
     width: float, score: float, looks_taken: int
