@@ -43,10 +43,6 @@ def seen(finder: Detector, image: BgrImage = IMAGE) -> list[Detection]:
     return find_plates(finder, [image], [NOTHING_KNOWN])[0]
 
 
-def box(found: Detection) -> tuple[float, float, float, float]:
-    return found.left, found.top, found.right, found.bottom
-
-
 @pytest.mark.parametrize("near", [(), ((200, 100, 90, 40, 0.6),)])
 def test_a_plate_that_fills_the_image_is_found_from_afar(near: tuple[Row, ...]) -> None:
     finder, model = hints(near or (NOTHING,), ((80, 48, 120, 40, 0.8),))
@@ -55,7 +51,7 @@ def test_a_plate_that_fills_the_image_is_found_from_afar(near: tuple[Row, ...]) 
 
     assert [fed.shape[2:] for fed in model.inputs] == [(192, 320), (96, 160), (96, 160)]
     # 120x40 px of the shrunk image, which has 3 px of grey above: eight times as large.
-    assert box(found) == pytest.approx((160, 200, 1120, 520), abs=1)
+    assert found.box == pytest.approx((160, 200, 1120, 520), abs=1)
     assert found.score == pytest.approx(0.8)
 
 
@@ -140,7 +136,7 @@ def test_a_model_of_one_size_sees_small_images_in_grey() -> None:
     assert {one.shape for one in fed} == {(320, 320)}
     black = [int(np.count_nonzero(one == 0)) for one in fed]
     assert black == [320 * 240, 160 * 120, 96 * 72]
-    assert box(found) == pytest.approx((50, 100, 350, 200), abs=1)
+    assert found.box == pytest.approx((50, 100, 350, 200), abs=1)
 
 
 def test_a_model_of_one_size_looks_again_at_large_images_as_flat_as_a_plate() -> None:

@@ -8,7 +8,6 @@ from recognition.analysis_hints import AnalysisHints
 from recognition.detection.detector import Detector
 from recognition.detection.windows import search_with_windows
 from recognition.models.runtime import Tensor
-from recognition.types import Detection
 from tests.unit.recognition.cards import SaidModel, centre_rows, detector_card, recognizer_settings
 
 # The scale is 0.25 in the first input of 320x192 px, and up to 1.5 in a window of 256x160 px.
@@ -33,10 +32,6 @@ def hints(first: tuple[Row, ...], second: Callable[[int], Row]) -> tuple[Detecto
     return detector, model
 
 
-def box(found: Detection) -> tuple[float, float, float, float]:
-    return found.left, found.top, found.right, found.bottom
-
-
 def test_a_small_plate_gets_the_box_and_score_of_the_closer_look() -> None:
     # The box has 64x24 px around (640, 360). The window shows 205x128 px around it, at 1.25.
     finder, model = hints(((160, 96, 16, 6, 0.2),), lambda _: (128, 80, 75, 25, 0.9))
@@ -45,7 +40,7 @@ def test_a_small_plate_gets_the_box_and_score_of_the_closer_look() -> None:
 
     assert [fed.shape[2:] for fed in model.inputs] == [(192, 320), (160, 256)]
     assert found.score == pytest.approx(0.9)
-    assert box(found) == pytest.approx((610, 350, 670, 370), abs=2)
+    assert found.box == pytest.approx((610, 350, 670, 370), abs=2)
 
 
 def test_a_window_stays_inside_the_image() -> None:
@@ -54,7 +49,7 @@ def test_a_window_stays_inside_the_image() -> None:
 
     (found,) = search_with_windows(finder, IMAGE)
 
-    assert box(found) == pytest.approx((2, 2, 62, 22), abs=2)
+    assert found.box == pytest.approx((2, 2, 62, 22), abs=2)
 
 
 @pytest.mark.parametrize(
