@@ -38,7 +38,6 @@ from ingest.frames.snapshots import SnapshotUploader
 from ingest.metrics import CameraGauges, IngestMetrics
 from ingest.processes.pool import CapturePool
 from ingest.settings import IngestSettings, MotionGateMode
-from ingest.status import StatusRules
 
 log = structlog.get_logger(__name__)
 
@@ -182,7 +181,7 @@ def session_settings(settings: IngestSettings) -> CameraSessionSettings:
         worker=WORKER,
         addresses=stream_url_rules(settings),
         sample_fps=settings.ingest_sample_fps,
-        status=StatusRules(offline_after_seconds=settings.camera_offline_seconds),
+        offline_after_seconds=settings.camera_offline_seconds,
     )
 
 

@@ -1,18 +1,13 @@
 """Tracks the status of a camera and decides when it is published."""
 
-from dataclasses import dataclass
+from typing import Final
 
 from common.records.cameras import CameraConfig, CameraState, CameraStatus
 from ingest.clocks import Instant
 from ingest.errors import CaptureErrorCode
 
-
-@dataclass(frozen=True, kw_only=True)
-class StatusRules:
-    """Time without a frame until a camera is offline, and interval of unchanged status records."""
-
-    offline_after_seconds: float
-    heartbeat_seconds: float = 5.0
+_HEARTBEAT_SECONDS: Final = 5.0
+"""Interval of unchanged status records."""
 
 
 class StatusTracker:
@@ -22,9 +17,14 @@ class StatusTracker:
     never offline. Not thread-safe.
     """
 
-    def __init__(self, rules: StatusRules, start: Instant, *, enabled: bool = True) -> None:
-        """Start tracking when the camera is assigned to a worker."""
-        self._rules = rules
+    def __init__(
+        self, offline_after_seconds: float, start: Instant, *, enabled: bool = True
+    ) -> None:
+        """Start tracking when the camera is assigned to a worker.
+
+        A camera is offline after ``offline_after_seconds`` without a frame.
+        """
+        self._offline_after_seconds = offline_after_seconds
         self.state = CameraState.CONNECTING if enabled else CameraState.DISABLED
         self._last_frame = start
         self._published_seconds: float | None = None
@@ -65,27 +65,6 @@ class StatusTracker:
         if not self._is_due(at):
             return None
         self._published_seconds = at.seconds
-        return self._status(at, config, worker)
-
-    def _check_silence(self, at: Instant) -> None:
-        waiting = self.state in (CameraState.CONNECTING, CameraState.ONLINE)
-        if waiting and at.seconds - self._last_frame.seconds >= self._rules.offline_after_seconds:
-            self._error_code = self._error_code or CaptureErrorCode.SILENT
-            self._enter(CameraState.OFFLINE)
-
-    def _enter(self, state: CameraState) -> None:
-        if state is not self.state:
-            self.state = state
-            self._published_seconds = None
-
-    def _is_due(self, at: Instant) -> bool:
-        if self._published_seconds is None:
-            return True
-        if self.state is CameraState.DISABLED:
-            return False
-        return at.seconds - self._published_seconds >= self._rules.heartbeat_seconds
-
-    def _status(self, at: Instant, config: CameraConfig, worker: str) -> CameraStatus:
         width_px, height_px = self._size_px or (None, None)
         return CameraStatus(
             camera_id=config.camera_id,
@@ -100,3 +79,21 @@ class StatusTracker:
             frame_height_px=height_px,
             decoder=self._decoder,
         )
+
+    def _check_silence(self, at: Instant) -> None:
+        waiting = self.state in (CameraState.CONNECTING, CameraState.ONLINE)
+        if waiting and at.seconds - self._last_frame.seconds >= self._offline_after_seconds:
+            self._error_code = self._error_code or CaptureErrorCode.SILENT
+            self._enter(CameraState.OFFLINE)
+
+    def _enter(self, state: CameraState) -> None:
+        if state is not self.state:
+            self.state = state
+            self._published_seconds = None
+
+    def _is_due(self, at: Instant) -> bool:
+        if self._published_seconds is None:
+            return True
+        if self.state is CameraState.DISABLED:
+            return False
+        return at.seconds - self._published_seconds >= _HEARTBEAT_SECONDS

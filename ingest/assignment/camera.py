@@ -7,7 +7,7 @@ from uuid import UUID
 import structlog
 
 from common.errors import InvalidInputError, MisconfiguredError
-from common.records.cameras import CameraConfig, CameraState, CameraStatus
+from common.records.cameras import CameraConfig, CameraStatus
 from common.secrets import SecretBox
 from common.urls.streams import StreamUrl, StreamUrlRules, parse_stream_url
 from ingest.capture.messages import Connected, Disconnected, Dropped, Report, Sampled, StatusReport
@@ -16,19 +16,22 @@ from ingest.errors import CaptureErrorCode
 from ingest.frames.pipeline import FramePipeline, PipelineDeps
 from ingest.metrics import ReportedCamera
 from ingest.processes.pool import Capture, CapturePool
-from ingest.status import StatusRules, StatusTracker
+from ingest.status import StatusTracker
 
 log = structlog.get_logger(__name__)
 
 
 @dataclass(frozen=True, kw_only=True)
 class CameraSessionSettings:
-    """Settings that all camera sessions share. ``worker`` is this worker's name in statuses."""
+    """Settings that all camera sessions share. ``worker`` is this worker's name in statuses.
+
+    A camera is offline after ``offline_after_seconds`` without a frame.
+    """
 
     worker: str
     addresses: StreamUrlRules
     sample_fps: float
-    status: StatusRules
+    offline_after_seconds: float
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -65,16 +68,6 @@ class CameraSession:
         """The camera's ID."""
         return self._config.camera_id
 
-    @property
-    def owner_id(self) -> UUID:
-        """The account's ID."""
-        return self._config.owner_id
-
-    @property
-    def state(self) -> CameraState:
-        """The camera's current state."""
-        return self._tracker.state
-
     def view(self, now: Instant) -> ReportedCamera:
         """Return the camera's state and the time since its last frame."""
         with self._lock:
@@ -97,8 +90,11 @@ class CameraSession:
         Return the stopped capture, if any. :meth:`start` starts the new capture.
         """
         with self._lock:
-            changed = self._address(config) != self._address(self._config)
-            self._config = self._pipeline.config = config
+            before, self._config, self._pipeline.config = self._config, config, config
+            changed = (config.enabled, config.stream_url_encrypted) != (
+                before.enabled,
+                before.stream_url_encrypted,
+            )
             if not changed:
                 self._tracker.publish_again()
                 if self._capture is not None:
@@ -115,12 +111,13 @@ class CameraSession:
     def stop(self, *, deleted: bool = False) -> Capture | None:
         """Stop the capture without waiting for its end. Return the capture, if there is one.
 
-        If the camera was ``deleted``, its passes end.
+        If the camera was ``deleted``, its passes end, and its snapshot is deleted.
         """
         with self._lock:
             stopped = self._stop_capture()
         if deleted:
             self._pipeline.end(deleted=True)
+            self._deps.snapshots.remove(self._config.owner_id, self.camera_id)
         else:
             self._pipeline.close()
         return stopped
@@ -162,7 +159,8 @@ class CameraSession:
 
     def _begin(self) -> StatusTracker:
         now = self._deps.now()
-        tracker = StatusTracker(self._settings.status, now, enabled=self._config.enabled)
+        offline_after_seconds = self._settings.offline_after_seconds
+        tracker = StatusTracker(offline_after_seconds, now, enabled=self._config.enabled)
         if not self._config.enabled:
             return tracker
         url = self._open_address(self._config.stream_url_encrypted)
@@ -196,7 +194,3 @@ class CameraSession:
         if stopped is not None:
             stopped.stop()
         return stopped
-
-    @staticmethod
-    def _address(config: CameraConfig) -> tuple[bool, str]:
-        return config.enabled, config.stream_url_encrypted

@@ -120,7 +120,7 @@ class Fleet:
         for camera in self._all():
             self._publish_if_held(camera, now)
             camera.tick_if_silent(now)
-            states[camera.state] += 1
+            states[camera.view(now).state] += 1
         for state in CameraState:
             self._deps.metrics.cameras.labels(state).set(states[state])
 
@@ -163,7 +163,6 @@ class Fleet:
         camera = cameras.pop(camera_id, None)
         if camera is not None:
             self._retire(camera.stop(deleted=True))
-            self._deps.snapshots.remove(camera.owner_id, camera_id)
             log.info("camera_deleted", camera_id=str(camera_id))
         # If no worker was running when the camera was deleted, its status still exists.
         self._deps.frames.delete_status(camera_id)

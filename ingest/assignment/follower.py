@@ -38,7 +38,7 @@ _OFFSET_MS: Final = 2_000
 _RETRY_SECONDS: Final = 1.0
 
 
-class AssignmentFollower:
+class AssignmentFollower(ConsumerRebalanceListener):  # type: ignore[misc] # kafka-python is untyped
     """Member of the ingest group. A worker captures the cameras in its configuration partitions.
 
     A partition is read from the beginning each time it is assigned. Offsets are never committed.
@@ -64,8 +64,18 @@ class AssignmentFollower:
         self._unread: set[int] = set()
         self._assigned: queue.SimpleQueue[tuple[int, bool]] = queue.SimpleQueue()
         self._assignor = LatestClaimAssignor()
-        options = _options(settings, self._assignor)
-        self._consumer = open_consumer(settings, "ingest", kind=IdlePollConsumer, **options)
+        session_ms = round(SESSION_TIMEOUT_SECONDS * 1000)
+        self._consumer = open_consumer(
+            settings,
+            "ingest",
+            kind=IdlePollConsumer,
+            group_id=group_name(settings, "ingest"),
+            session_timeout_ms=session_ms,
+            heartbeat_interval_ms=session_ms // 5,
+            partition_assignment_strategy=[self._assignor],
+            fetch_max_wait_ms=_IDLE_POLL_MS,
+            allow_auto_create_topics=False,
+        )
         RejoinPatch(self._consumer._coordinator, SESSION_TIMEOUT_SECONDS / 2)
         self.polled_seconds = now().seconds
         """Monotonic time of the loop's last iteration, for the health check."""
@@ -110,8 +120,7 @@ class AssignmentFollower:
         if not self._consumer.partitions_for_topic(self._topic):
             log.warning("topic_missing", topic=self._topic)
             return False
-        listener = _Listener(self._fleet, self._assigned, self._assignor)
-        self._consumer.subscribe([self._topic], listener=listener)
+        self._consumer.subscribe([self._topic], listener=self)
         return True
 
     def _poll(self) -> bool:
@@ -168,27 +177,15 @@ class AssignmentFollower:
         for change in changes:
             self._fleet.apply(change)
 
-
-class _Listener(ConsumerRebalanceListener):  # type: ignore[misc] # kafka-python is untyped
-    """Handles rebalances in kafka-python's thread, which must not block."""
-
-    def __init__(
-        self,
-        fleet: Fleet,
-        assigned: queue.SimpleQueue[tuple[int, bool]],
-        assignor: LatestClaimAssignor,
-    ) -> None:
-        self._fleet = fleet
-        self._assigned = assigned
-        self._assignor = assignor
-
     def on_partitions_assigned(self, assigned: set[TopicPartition]) -> None:
+        """Accept partitions in a rebalance. Called by kafka-python. Never blocks."""
         for partition in assigned:
             self._fleet.own(partition.partition)
             self._assigned.put((partition.partition, True))
         log.info("partitions_assigned", partitions=sorted(p.partition for p in assigned))
 
     def on_partitions_revoked(self, revoked: set[TopicPartition]) -> None:
+        """Stop the cameras of partitions. Called by kafka-python. Never blocks."""
         # Another worker may start these cameras once this method returns, before our next loop.
         for partition in revoked:
             self._fleet.release(partition.partition)
@@ -196,6 +193,7 @@ class _Listener(ConsumerRebalanceListener):  # type: ignore[misc] # kafka-python
         log.info("partitions_revoked", partitions=sorted(p.partition for p in revoked))
 
     def on_partitions_lost(self, lost: set[TopicPartition]) -> None:
+        """Stop the cameras after this worker lost its membership. Called by kafka-python."""
         self._assignor.forget()
         self.on_partitions_revoked(lost)
 
@@ -213,15 +211,3 @@ def _change(partition: int, key: bytes | None, value: bytes | None) -> ConfigCha
             "the key and the record have different camera IDs", code="unreadable_record"
         )
     return ConfigChange(partition, camera_id, config)
-
-
-def _options(settings: IngestSettings, assignor: LatestClaimAssignor) -> dict[str, Any]:
-    session_ms = round(SESSION_TIMEOUT_SECONDS * 1000)
-    return {
-        "group_id": group_name(settings, "ingest"),
-        "session_timeout_ms": session_ms,
-        "heartbeat_interval_ms": session_ms // 5,
-        "partition_assignment_strategy": [assignor],
-        "fetch_max_wait_ms": _IDLE_POLL_MS,
-        "allow_auto_create_topics": False,
-    }

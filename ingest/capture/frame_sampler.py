@@ -5,10 +5,9 @@ from typing import Final
 
 import structlog
 
-from ingest.capture.decoded_frame import DecodedFrame
 from ingest.capture.messages import FrameSettings, Moment, Report, Sampled, StatusReport
+from ingest.capture.reading import CapturedFrame
 from ingest.capture.sampling import MotionFilter, Sampler
-from ingest.clocks import Instant
 
 log = structlog.get_logger(__name__)
 
@@ -52,49 +51,35 @@ class FrameSampler:
         self.is_still = False
         self._report_due_seconds = 0.0
 
-    def process(
-        self,
-        frame: DecodedFrame,
-        stream_seconds: float,
-        captured_ms: int,
-        arrival: Instant,
-        *,
-        was_held_back: bool = False,
-    ) -> None:
-        """Process the next frame of a fully decoded stream, or a frame that was held back."""
-        self._decoded += 1
-        if self._sampler.selects(stream_seconds, self.sample_fps):
-            self._attempt(frame, captured_ms, arrival)
-        self._report_status(frame, captured_ms, arrival, holds_back=was_held_back)
+    def process(self, captured: CapturedFrame) -> None:
+        """Process the next frame of a stream.
 
-    def process_key_frame(self, frame: DecodedFrame, captured_ms: int, arrival: Instant) -> None:
-        """Process a key frame of a stream whose other frames are held back.
-
-        If something moves (:attr:`is_still` is False), :meth:`process` gets the frame again later.
+        If something moves in a lone key frame (:attr:`is_still` is False), this method gets the
+        frame again later.
         """
         self._decoded += 1
-        try:
-            if self._motion is None or not self._motion.stays_still(frame.grey(), captured_ms):
+        if captured.is_lone_key_frame:
+            if not self._stays_still(captured):
                 self.is_still = False
                 return
+            self._attempt(captured)
+        elif self._sampler.selects(captured.stream_seconds, self.sample_fps):
+            self._attempt(captured)
+        self._report_status(captured)
+
+    def _stays_still(self, captured: CapturedFrame) -> bool:
+        try:
+            grey = captured.frame.grey()
+            return self._motion is not None and self._motion.stays_still(grey, captured.captured_ms)
         except Exception:
             # Process the frame like any other frame, so that the error is handled.
-            self.is_still = False
-            return
-        self._attempt(frame, captured_ms, arrival, is_known_still=True)
-        self._report_status(frame, captured_ms, arrival, holds_back=True)
+            return False
 
-    def _attempt(
-        self,
-        frame: DecodedFrame,
-        captured_ms: int,
-        arrival: Instant,
-        *,
-        is_known_still: bool = False,
-    ) -> None:
+    def _attempt(self, captured: CapturedFrame) -> None:
+        arrival = captured.arrival
         try:
-            moves = not is_known_still and self._has_motion(frame, captured_ms)
-            self._send(frame, moves, captured_ms, arrival)
+            moves = not captured.is_lone_key_frame and self._has_motion(captured)
+            self._send(captured, moves)
         except Exception:
             # For example, memory is exhausted. Continue with the next frame.
             self._failed += 1
@@ -102,7 +87,8 @@ class FrameSampler:
                 self._log_due_seconds = arrival.seconds + _LOG_FAILURE_SECONDS
                 log.exception("frame_processing_failed", capture=self._number)
 
-    def _send(self, frame: DecodedFrame, moves: bool, captured_ms: int, arrival: Instant) -> None:
+    def _send(self, captured: CapturedFrame, moves: bool) -> None:
+        frame, arrival = captured.frame, captured.arrival
         if not moves:
             self._still += 1
         is_snapshot = arrival.seconds >= self._snapshot_due_seconds
@@ -115,7 +101,7 @@ class FrameSampler:
         self._report(
             Sampled(
                 number=self._number,
-                captured=_moment(captured_ms, arrival),
+                captured=_moment(captured),
                 width_px=frame.width_px,
                 image=image,
                 moves=moves,
@@ -123,33 +109,32 @@ class FrameSampler:
             )
         )
 
-    def _has_motion(self, frame: DecodedFrame, captured_ms: int) -> bool:
+    def _has_motion(self, captured: CapturedFrame) -> bool:
         if self._motion is None:
             return True
         if self._opens_connection:
             self._motion.reset()
             self._opens_connection = False
-        passes = self._motion.passes(frame.grey(), captured_ms)
+        passes = self._motion.passes(captured.frame.grey(), captured.captured_ms)
         self.is_still = not passes
         return passes
 
-    def _report_status(
-        self, frame: DecodedFrame, captured_ms: int, arrival: Instant, *, holds_back: bool
-    ) -> None:
+    def _report_status(self, captured: CapturedFrame) -> None:
+        frame, arrival = captured.frame, captured.arrival
         if arrival.seconds < self._report_due_seconds:
             return
         self._report_due_seconds = arrival.seconds + _REPORT_SECONDS
         self._report(
             StatusReport(
                 number=self._number,
-                settled=_moment(captured_ms, arrival),
+                settled=_moment(captured),
                 width_px=frame.width_px,
                 height_px=frame.height_px,
                 decoded=self._decoded,
                 still=self._still,
                 failed=self._failed,
                 is_still=self.is_still,
-                holds_back=holds_back,
+                holds_back=captured.is_lone_key_frame or captured.was_held_back,
                 decoder=frame.decoder,
                 alive_seconds=arrival.seconds,
             )
@@ -157,5 +142,6 @@ class FrameSampler:
         self._decoded = self._still = self._failed = 0
 
 
-def _moment(captured_ms: int, arrival: Instant) -> Moment:
-    return Moment(arrival_seconds=arrival.seconds, age_ms=arrival.unix_ms - captured_ms)
+def _moment(captured: CapturedFrame) -> Moment:
+    arrival = captured.arrival
+    return Moment(arrival_seconds=arrival.seconds, age_ms=arrival.unix_ms - captured.captured_ms)

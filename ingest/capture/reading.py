@@ -60,23 +60,6 @@ class CapturedFrame:
 CaptureEvent = StreamOpened | CapturedFrame
 
 
-@dataclass(frozen=True, kw_only=True)
-class _ReaderContext:
-    """State that a reader shares with its connections.
-
-    Any thread can set ``stop`` and stop ``deadline``. Other fields belong to the reader's thread.
-    """
-
-    name: str
-    url: StreamUrl
-    settings: ReaderSettings
-    now: Clock
-    stop: threading.Event
-    deadline: ConnectionDeadline
-    played: PlayedSegments
-    decoding: DecodingChoice
-
-
 class FrameReader:
     """Reads a stream URL until the reader is stopped, and reconnects after failures.
 
@@ -92,16 +75,16 @@ class FrameReader:
         device: VideoDevice | None = None,
     ) -> None:
         """Prepare reading. :meth:`start` starts the thread, which is named ``name``."""
-        self._context = _ReaderContext(
-            name=name,
-            url=url,
-            settings=settings,
-            now=now,
-            stop=threading.Event(),
-            deadline=ConnectionDeadline(),
-            played=PlayedSegments(),
-            decoding=DecodingChoice(device),
-        )
+        self.name = name
+        self.url = url
+        self.settings = settings
+        self.now = now
+        # Any thread can set ``stopped`` and stop ``deadline``.
+        self.stopped = threading.Event()
+        self.deadline = ConnectionDeadline()
+        # These belong to the reader's thread.
+        self.played = PlayedSegments()
+        self.decoding = DecodingChoice(device)
         self._thread: threading.Thread | None = None
         self._backoff = Backoff(
             RetryPolicy(
@@ -114,9 +97,7 @@ class FrameReader:
 
     def start(self, follow: Callable[["FrameReader"], None]) -> None:
         """Start the thread with ``follow``, which must iterate over :meth:`connections`."""
-        self._thread = threading.Thread(
-            target=follow, args=(self,), name=self._context.name, daemon=True
-        )
+        self._thread = threading.Thread(target=follow, args=(self,), name=self.name, daemon=True)
         self._thread.start()
 
     def stop(self) -> None:
@@ -124,8 +105,8 @@ class FrameReader:
 
         Pending reads over HTTP and RTSP are cancelled.
         """
-        self._context.stop.set()
-        self._context.deadline.stop()
+        self.stopped.set()
+        self.deadline.stop()
 
     def join(self, timeout_seconds: float) -> bool:
         """Wait for the thread to end. Return whether it ended in time."""
@@ -136,21 +117,20 @@ class FrameReader:
 
     def connections(self) -> Iterator["CameraConnection"]:
         """Yield connections, with a pause after each, until :meth:`stop` is called."""
-        stop, now = self._context.stop, self._context.now
-        while not stop.is_set():
-            started = now()
-            connection = CameraConnection(self._context)
+        while not self.stopped.is_set():
+            started = self.now()
+            connection = CameraConnection(self)
             yield connection
-            if stop.is_set():
+            if self.stopped.is_set():
                 return
-            pause_seconds = self._backoff.next_pause_seconds(now().seconds - started.seconds)
+            pause_seconds = self._backoff.next_pause_seconds(self.now().seconds - started.seconds)
             log.info(
                 "camera_connection_lost",
-                reader=self._context.name,
+                reader=self.name,
                 cause=connection.error_code.name.lower(),
                 retry_seconds=round(pause_seconds, 1),
             )
-            stop.wait(pause_seconds)
+            self.stopped.wait(pause_seconds)
 
 
 class CameraConnection:
@@ -160,8 +140,8 @@ class CameraConnection:
     the connection or in the ``with`` block is not raised, but stored as :attr:`error_code`.
     """
 
-    def __init__(self, context: _ReaderContext) -> None:
-        self._context = context
+    def __init__(self, reader: FrameReader) -> None:
+        self._reader = reader
         self._clock = CaptureClock()
         self._pacer: Pacer | None = None
         self._control = DecodeControl()
@@ -177,7 +157,7 @@ class CameraConnection:
     @property
     def is_stopped(self) -> bool:
         """Whether the reader was stopped. The end of the connection is then not a failure."""
-        return self._context.stop.is_set()
+        return self._reader.stopped.is_set()
 
     def reduce_decoding(self, is_still: bool) -> None:
         """Set whether the scene is still. In a still scene, only key frames of a live stream are
@@ -205,12 +185,12 @@ class CameraConnection:
         if isinstance(error, CaptureError):
             self.error_code = error.code
             if self._is_by_device and error.code is CaptureErrorCode.UNDECODABLE:
-                self._context.decoding.disable()
+                self._reader.decoding.disable()
         elif isinstance(error, Exception):
             # Omit the message, because FFmpeg's errors contain the URL with the password.
             log.error(
                 "stream_reader_failed",
-                reader=self._context.name,
+                reader=self._reader.name,
                 error=type(error).__name__,
                 trace="".join(traceback.format_tb(trace)),
             )
@@ -219,19 +199,19 @@ class CameraConnection:
 
     def _read(self) -> Generator[CaptureEvent, None, None]:
         """Yield events until the stream ends or fails (CaptureError), or the reader is stopped."""
-        context = self._context
-        is_file = context.url.scheme is StreamScheme.FILE
+        reader = self._reader
+        is_file = reader.url.scheme is StreamScheme.FILE
         is_announced = False
-        while not context.stop.is_set():
-            device = context.decoding.next()
+        while not reader.stopped.is_set():
+            device = reader.decoding.next()
             self._is_by_device = device is not None
             stream = open_stream(
-                context.url,
-                context.settings.addresses,
-                context.settings.limits,
-                context.deadline,
-                context.played,
-                context.now,
+                reader.url,
+                reader.settings.addresses,
+                reader.settings.limits,
+                reader.deadline,
+                reader.played,
+                reader.now,
                 device,
             )
             self._stream = stream
@@ -249,15 +229,15 @@ class CameraConnection:
     def _play(self, stream: CameraStream) -> Iterator[CapturedFrame]:
         first_seconds: float | None = None
         for frame in stream.frames():
-            if self._context.stop.is_set():
+            if self.is_stopped:
                 return
             seconds = frame.stream_seconds
-            if seconds is not None and self._context.url.scheme is StreamScheme.FILE:
+            if seconds is not None and self._reader.url.scheme is StreamScheme.FILE:
                 first_seconds = seconds if first_seconds is None else first_seconds
                 seconds = self._base_seconds + seconds - first_seconds
             if self._pacer is not None and seconds is not None:
-                wait_seconds = self._pacer.wait_seconds(seconds, self._context.now().seconds)
-                if self._context.stop.wait(wait_seconds):
+                wait_seconds = self._pacer.wait_seconds(seconds, self._reader.now().seconds)
+                if self._reader.stopped.wait(wait_seconds):
                     return
             captured = self._captured(stream, frame, seconds)
             if captured is not None:
@@ -267,11 +247,11 @@ class CameraConnection:
         self, stream: CameraStream, frame: StreamFrame, seconds: float | None
     ) -> CapturedFrame | None:
         """Return the frame with its times, or None if it belongs to a new connection's burst."""
-        arrival = frame.arrival if self._pacer is None else self._context.now()
+        arrival = frame.arrival if self._pacer is None else self._reader.now()
         self._last_seconds = seconds
         if frame.was_held_back:
             captured_ms = self._clock.late_capture_ms(seconds, arrival.unix_ms)
-            now_seconds = self._context.now().seconds
+            now_seconds = self._reader.now().seconds
             self._control.held_back(1000 * (now_seconds - arrival.seconds), now_seconds)
         else:
             backlog_ms = self._control.backlog_ms

@@ -162,24 +162,11 @@ class CaptureProgram:
         # This is a separate function, so that no decoded frame stays in memory between connections.
         for event in connection:
             if isinstance(event, CapturedFrame):
-                _sample(sampler, event)
+                sampler.process(event)
                 connection.reduce_decoding(sampler.is_still and self._settings.frames.may_reduce)
             else:
                 sampler.connected()
                 self._reports.put(Connected(number=number))
-
-
-def _sample(sampler: FrameSampler, event: CapturedFrame) -> None:
-    if event.is_lone_key_frame:
-        sampler.process_key_frame(event.frame, event.captured_ms, event.arrival)
-        return
-    sampler.process(
-        event.frame,
-        event.stream_seconds,
-        event.captured_ms,
-        event.arrival,
-        was_held_back=event.was_held_back,
-    )
 
 
 def main() -> None:

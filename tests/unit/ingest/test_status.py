@@ -5,10 +5,10 @@ from uuid import UUID
 from common.records.cameras import CameraConfig, CameraState, CameraStatus
 from ingest.clocks import Instant
 from ingest.errors import CaptureErrorCode
-from ingest.status import StatusRules, StatusTracker
+from ingest.status import StatusTracker
 
 START = Instant(1_800_000_000_000, 5_000.0)
-RULES = StatusRules(offline_after_seconds=15)
+OFFLINE_AFTER_SECONDS = 15
 CAMERA = CameraConfig(
     camera_id=UUID(int=1),
     owner_id=UUID(int=2),
@@ -24,7 +24,7 @@ def _due(tracker: StatusTracker, seconds: float) -> CameraStatus | None:
 
 
 def test_a_taken_camera_is_reported_at_once_with_its_revision() -> None:
-    status = _due(StatusTracker(RULES, START), 0)
+    status = _due(StatusTracker(OFFLINE_AFTER_SECONDS, START), 0)
 
     assert status == CameraStatus(
         camera_id=UUID(int=1),
@@ -37,7 +37,7 @@ def test_a_taken_camera_is_reported_at_once_with_its_revision() -> None:
 
 
 def test_the_first_frame_brings_it_online_at_once() -> None:
-    tracker = StatusTracker(RULES, START)
+    tracker = StatusTracker(OFFLINE_AFTER_SECONDS, START)
     _due(tracker, 0)
     tracker.failed(CaptureErrorCode.UNREACHABLE)
     tracker.on_frame(START.later(2), 1920, 1080, "software")
@@ -53,7 +53,7 @@ def test_the_first_frame_brings_it_online_at_once() -> None:
 
 
 def test_a_sign_of_life_comes_every_five_seconds() -> None:
-    tracker = StatusTracker(RULES, START)
+    tracker = StatusTracker(OFFLINE_AFTER_SECONDS, START)
     reported = []
     for tenth in range(300):
         tracker.on_frame(START.later(tenth / 10), 640, 480, "software")
@@ -64,7 +64,7 @@ def test_a_sign_of_life_comes_every_five_seconds() -> None:
 
 
 def test_a_camera_without_frames_is_offline_after_its_time_not_before() -> None:
-    tracker = StatusTracker(RULES, START)
+    tracker = StatusTracker(OFFLINE_AFTER_SECONDS, START)
     tracker.on_frame(START, 640, 480, "software")
     tracker.failed(CaptureErrorCode.ENDED)
     _due(tracker, 0)
@@ -80,7 +80,7 @@ def test_a_camera_without_frames_is_offline_after_its_time_not_before() -> None:
 
 
 def test_silence_without_a_fault_is_named() -> None:
-    tracker = StatusTracker(RULES, START)
+    tracker = StatusTracker(OFFLINE_AFTER_SECONDS, START)
 
     status = _due(tracker, 20)
 
@@ -89,7 +89,7 @@ def test_silence_without_a_fault_is_named() -> None:
 
 
 def test_a_camera_recovers() -> None:
-    tracker = StatusTracker(RULES, START)
+    tracker = StatusTracker(OFFLINE_AFTER_SECONDS, START)
     _due(tracker, 20)
     tracker.on_frame(START.later(21), 640, 480, "software")
 
@@ -101,7 +101,7 @@ def test_a_camera_recovers() -> None:
 
 
 def test_a_disabled_camera_is_reported_once() -> None:
-    tracker = StatusTracker(RULES, START, enabled=False)
+    tracker = StatusTracker(OFFLINE_AFTER_SECONDS, START, enabled=False)
 
     first, later = _due(tracker, 0), _due(tracker, 100)
 
@@ -111,7 +111,7 @@ def test_a_disabled_camera_is_reported_once() -> None:
 
 
 def test_a_change_of_configuration_is_reported_at_once() -> None:
-    tracker = StatusTracker(RULES, START, enabled=False)
+    tracker = StatusTracker(OFFLINE_AFTER_SECONDS, START, enabled=False)
     _due(tracker, 0)
 
     tracker.publish_again()

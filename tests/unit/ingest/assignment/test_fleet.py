@@ -19,7 +19,6 @@ from ingest.frames.producer import FrameProducer
 from ingest.frames.snapshots import Snapshot, SnapshotUploader
 from ingest.metrics import IngestMetrics
 from ingest.processes.pool import CapturePool
-from ingest.status import StatusRules
 
 START = Instant(1_800_000_000_000, 5_000.0)
 STAYS, GOES = UUID(int=1), UUID(int=2)
@@ -27,7 +26,7 @@ RULES = CameraSessionSettings(
     worker="one",
     addresses=StreamUrlRules(),
     sample_fps=5,
-    status=StatusRules(offline_after_seconds=15),
+    offline_after_seconds=15,
 )
 
 

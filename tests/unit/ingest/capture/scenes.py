@@ -15,6 +15,7 @@ from ingest.capture.deadline import ConnectionDeadline
 from ingest.capture.frame_sampler import FrameSampler
 from ingest.capture.hls import PlayedSegments
 from ingest.capture.messages import FrameSettings, Report, Sampled
+from ingest.capture.reading import CapturedFrame
 from ingest.clocks import Instant
 
 FPS = 25
@@ -136,11 +137,17 @@ def watch_stream(
             taken_ms = round(frame.stream_seconds * 1000)
             if frame.is_lone_key_frame:
                 watch.glimpses.append(seconds)
-                looker.process_key_frame(frame.decoded, taken_ms, frame.arrival)
             else:
                 watch.whole.append(seconds)
                 watch.sizes.append((frame.decoded.width_px, frame.decoded.height_px))
-                looker.process(frame.decoded, frame.stream_seconds, taken_ms, frame.arrival)
+            captured = CapturedFrame(
+                frame.decoded,
+                frame.stream_seconds,
+                taken_ms,
+                frame.arrival,
+                frame.is_lone_key_frame,
+            )
+            looker.process(captured)
             stream.reduce_decoding(looker.is_still and may_reduce)
     return watch
 

@@ -16,6 +16,7 @@ from ingest.capture.messages import (
     Sampled,
     StatusReport,
 )
+from ingest.capture.reading import CapturedFrame
 from ingest.capture.sampling import GreyImage
 from ingest.clocks import Instant
 
@@ -68,12 +69,13 @@ class View:
         for _ in range(round(seconds * 25)):
             self.instant = self.instant.later(0.04)
             now = self.instant
-            self.looker.process(frame, now.seconds, now.unix_ms, now)
+            self.looker.process(CapturedFrame(frame, now.seconds, now.unix_ms, now))
 
     def process_key_frame(self, frame: DecodedFrame) -> bool:
         """Skip two seconds and process a key frame; return whether the scene is in motion."""
         self.instant = self.instant.later(2)
-        self.looker.process_key_frame(frame, self.instant.unix_ms, self.instant)
+        now = self.instant
+        self.looker.process(CapturedFrame(frame, now.seconds, now.unix_ms, now, True))
         return not self.looker.is_still
 
     def looked(self, *, moves: bool = True) -> list[Sampled]:
