@@ -53,12 +53,8 @@ class MonotonicWallClock:
         self._lock = threading.Lock()
         self._last_seconds = monotonic_seconds()
         self._offset_seconds = unix_seconds() - self._last_seconds
-        self._ahead_seconds = 0.0
-
-    @property
-    def ahead_seconds(self) -> float:
+        self.ahead_seconds = 0.0
         """Lead of this clock over the machine's clock at the last reading."""
-        return self._ahead_seconds
 
     def __call__(self) -> Instant:
         """Return the current time."""
@@ -67,7 +63,7 @@ class MonotonicWallClock:
             minimum_seconds = self._offset_seconds - _SLOWER_BY * (seconds - self._last_seconds)
             machine_seconds = self._unix_seconds() - seconds
             self._offset_seconds = max(minimum_seconds, machine_seconds)
-            self._ahead_seconds = self._offset_seconds - machine_seconds
+            self.ahead_seconds = self._offset_seconds - machine_seconds
             self._last_seconds = seconds
             return Instant(int((seconds + self._offset_seconds) * 1000), seconds)
 
@@ -166,7 +162,9 @@ class CaptureClock:
         stream_ms = stream_seconds * 1000
         offset_ms = self._tie(stream_ms, arrival_ms, backlog_ms)
         if sender_start_ms is not None and self._transport_ms is None:
-            self._transport_ms = self._plausible_transport_ms(offset_ms - sender_start_ms)
+            transport_ms = offset_ms - sender_start_ms
+            is_plausible = 0 <= transport_ms <= _MAX_TRANSPORT_MS
+            self._transport_ms = transport_ms if is_plausible else 0.0
         return min(arrival_ms, round(stream_ms + offset_ms - (self._transport_ms or 0.0)))
 
     def late_capture_ms(self, stream_seconds: float | None, arrival_ms: int) -> int:
@@ -198,10 +196,6 @@ class CaptureClock:
         self._offset_ms = min(self._low_ms, self._earlier_low_ms)
         self.lag_ms = sample_ms - self._offset_ms
         return self._offset_ms
-
-    @staticmethod
-    def _plausible_transport_ms(transport_ms: float) -> float:
-        return transport_ms if 0 <= transport_ms <= _MAX_TRANSPORT_MS else 0.0
 
 
 _MAX_BURST_SECONDS = 5.0

@@ -12,7 +12,7 @@ from hashlib import blake2b
 from typing import Final, Protocol
 from urllib.parse import urljoin
 
-from ingest.capture.http_source import HttpBody, HttpSource
+from ingest.capture.http_source import HttpSource
 from ingest.errors import CaptureError, CaptureErrorCode
 
 _HEAD_BYTES: Final = 4_096
@@ -72,12 +72,6 @@ def parse_media_playlist(text: str, url: str) -> MediaPlaylist | None:
     )
 
 
-@dataclass(frozen=True, slots=True)
-class _Played:
-    last_sequence: int
-    heads: frozenset[bytes]
-
-
 @dataclass(slots=True)
 class _PlaylistConnection:
     """State of one connection, whose playlist is the first playlist with segments."""
@@ -100,7 +94,7 @@ class PlayedSegments:
 
     def __init__(self) -> None:
         """Start without played segments."""
-        self._before: _Played | None = None
+        self._before: _PlaylistConnection | None = None
         self._was_live = False
         self._connection = _PlaylistConnection()
 
@@ -110,7 +104,7 @@ class PlayedSegments:
         if ended.last_sequence is not None:
             self._was_live = self._was_live or not ended.is_finished_from_start
             if self._before is None or ended.has_news:
-                self._before = _Played(ended.last_sequence, frozenset(ended.heads))
+                self._before = ended
         self._connection = _PlaylistConnection()
 
     @property
@@ -193,8 +187,6 @@ _MAX_BYTES: Final = 2 * 1024 * 1024
 _MAX_RENDITIONS: Final = 64
 """Maximum number of renditions per connection. FFmpeg reads all, and stores 11 kB for each."""
 
-_READ_BYTES: Final = 65_536
-
 
 class PlaylistSource:
     """Opens the playlists and segments of a connection."""
@@ -213,16 +205,13 @@ class PlaylistSource:
         """
         body = self._source.open(url)
         try:
-            begun = _read(body, len(_FIRST_LINE))
-            if begun.startswith(_FIRST_LINE):
-                begun = self._checked(begun + _read(body, _MAX_BYTES + 1 - len(begun)))
-                self._played.playlist(url, begun.decode("utf-8", "replace"))
-                body.unread(begun)
+            if body.peek(len(_FIRST_LINE)) == _FIRST_LINE:
+                playlist = self._checked(body.peek(_MAX_BYTES + 1))
+                self._played.playlist(url, playlist.decode("utf-8", "replace"))
                 return body
         except CaptureError:
             body.close()
             raise
-        body.unread(begun)
         return self._played.segment(url, body)
 
     def _checked(self, playlist: bytes) -> bytes:
@@ -231,13 +220,3 @@ class PlaylistSource:
         if len(playlist) > _MAX_BYTES or self._renditions > _MAX_RENDITIONS:
             raise CaptureError(CaptureErrorCode.TOO_MUCH)
         return playlist
-
-
-def _read(body: HttpBody, minimum_bytes: int) -> bytes:
-    """Return the first ``minimum_bytes`` bytes, or all bytes of a shorter body."""
-    parts: list[bytes] = []
-    missing = minimum_bytes
-    while missing > 0 and (part := body.read(min(_READ_BYTES, missing))):
-        parts.append(part)
-        missing -= len(part)
-    return b"".join(parts)

@@ -38,6 +38,7 @@ _SOAP_FIELDS: Final = (b"Content-Type: application/soap+xml; charset=utf-8",)
 _SOAP_FAULTS: Final = frozenset({HTTPStatus.BAD_REQUEST, HTTPStatus.INTERNAL_SERVER_ERROR})
 _REDIRECTS: Final = frozenset({301, 302, 303, 307, 308})
 _MAX_REDIRECTS: Final = 10
+_READ_BYTES: Final = 65_536
 
 
 class HttpBody:
@@ -71,9 +72,19 @@ class HttpBody:
             self._is_broken = True
             raise CaptureError(CaptureErrorCode.SILENT) from error
 
-    def unread(self, begun: bytes) -> None:
-        """Return ``begun``, which was just read, to the body."""
-        self._begun = begun
+    def peek(self, size: int) -> bytes:
+        """Return the first ``size`` bytes, or all bytes of a shorter body, which stay unread.
+
+        Raises:
+            CaptureError: see :meth:`read`.
+        """
+        parts, missing = [self._begun], size - len(self._begun)
+        self._begun = b""
+        while missing > 0 and (part := self.read(min(_READ_BYTES, missing))):
+            parts.append(part)
+            missing -= len(part)
+        self._begun = b"".join(parts)
+        return self._begun[:size]
 
     def close(self) -> None:
         """Close the connection."""

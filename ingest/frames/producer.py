@@ -84,11 +84,6 @@ class _Message:
     span: Span | None = None
 
     @property
-    def key(self) -> bytes:
-        """The record's key: the camera's ID."""
-        return str(self.camera_id).encode("ascii")
-
-    @property
     def size_bytes(self) -> int:
         """Approximate size in Kafka and in memory."""
         return len(self.value or b"") + _OVERHEAD_BYTES
@@ -134,8 +129,6 @@ class FrameProducer:
             kafka.errors.KafkaError: a broker accepted the connection, but did not respond in time.
         """
         self._max_message_bytes = settings.kafka_max_message_bytes
-        self._frames_bytes = BUFFER_BYTES
-        self._status_bytes = BUFFER_BYTES + _STATUS_RESERVE_BYTES
         self._metrics = metrics
         self._in_flight_bytes = 0
         self._log_seconds = 0.0
@@ -154,19 +147,19 @@ class FrameProducer:
 
     def has_capacity(self) -> bool:
         """Return whether the buffer can accept another frame."""
-        return self._in_flight_bytes < self._frames_bytes
+        return self._in_flight_bytes < BUFFER_BYTES
 
     def send_frame(self, meta: FrameMeta, image: bytes) -> bool:
         """Send a frame (JPEG). Return whether it was accepted."""
-        return self._send_frame_message(meta, image, self._frames_bytes)
+        return self._send_frame_message(meta, image)
 
     def send_tick(self, meta: FrameMeta) -> None:
         """Send a record that only advances the camera's clock."""
-        self._send_frame_message(meta, b"", self._frames_bytes)
+        self._send_frame_message(meta, b"")
 
     def send_end(self, meta: FrameMeta) -> None:
         """Send a record that ends the passes in a camera's view."""
-        if not self._send_frame_message(meta, b"", self._status_bytes):
+        if not self._send_frame_message(meta, b"", _STATUS_RESERVE_BYTES):
             log.warning("end_record_dropped", camera_id=str(meta.camera_id))
 
     def send_status(self, status: CameraStatus) -> None:
@@ -199,7 +192,7 @@ class FrameProducer:
     def _start_worker(self, topic: str) -> SerialWorker[_Message]:
         return SerialWorker(f"sender-{topic}", partial(self._deliver, _TopicState(topic)))
 
-    def _send_frame_message(self, meta: FrameMeta, image: bytes, limit_bytes: int) -> bool:
+    def _send_frame_message(self, meta: FrameMeta, image: bytes, reserve_bytes: int = 0) -> bool:
         span = self._begin_trace(meta) if image else None
         headers = [(FRAME_META_HEADER, encode(meta)), *headers_of(span).items()]
         message = _Message(meta.camera_id, image, headers, span=span)
@@ -208,7 +201,7 @@ class FrameProducer:
             self._count_lost(meta.camera_id, f"{message.size_bytes} bytes exceed Kafka's maximum")
             _end_span(message, "too_large")
             return False
-        is_taken = self._enqueue(self._frames, message, limit_bytes)
+        is_taken = self._enqueue(self._frames, message, reserve_bytes)
         if not is_taken:
             _end_span(message, "buffer_full")
         if not is_taken and image:
@@ -225,12 +218,14 @@ class FrameProducer:
         return send_span(self._frames_topic, trace_of(captured))
 
     def _send_status_message(self, camera_id: UUID, value: bytes | None) -> None:
-        if not self._enqueue(self._status, _Message(camera_id, value), self._status_bytes):
+        if not self._enqueue(self._status, _Message(camera_id, value), _STATUS_RESERVE_BYTES):
             log.warning("camera_status_dropped", camera_id=str(camera_id))
 
-    def _enqueue(self, worker: SerialWorker[_Message], message: _Message, limit_bytes: int) -> bool:
+    def _enqueue(
+        self, worker: SerialWorker[_Message], message: _Message, reserve_bytes: int
+    ) -> bool:
         with self._lock:
-            if self._in_flight_bytes + message.size_bytes > limit_bytes:
+            if self._in_flight_bytes + message.size_bytes > BUFFER_BYTES + reserve_bytes:
                 return False
             self._in_flight_bytes += message.size_bytes
         self._metrics.waiting_bytes.set(self._in_flight_bytes)
@@ -248,12 +243,12 @@ class FrameProducer:
             future.add_errback(lambda error: self._on_lost(message, error))
 
     def _send_when_known(self, topic: _TopicState, message: _Message) -> Any:
-        began_seconds = time.monotonic()
+        began_seconds, key = time.monotonic(), str(message.camera_id).encode("ascii")
         while True:
             self._require_fresh(topic, message)
             try:
                 future = self._client.send(
-                    topic.name, key=message.key, value=message.value, headers=message.headers
+                    topic.name, key=key, value=message.value, headers=message.headers
                 )
             except KafkaTimeoutError:
                 topic.is_known = False

@@ -89,7 +89,9 @@ class SnapshotUploader:
             try:
                 self._store(snapshot_key(owner_id, camera_id), snapshot)
             finally:
-                self._done(camera_id)
+                with self._changed:
+                    self._busy.discard(camera_id)
+                    self._changed.notify()
 
     def _next_camera(self) -> UUID | None:
         """Reserve the next camera for this thread and return it, or None to end the thread."""
@@ -102,17 +104,18 @@ class SnapshotUploader:
                 self._changed.wait()
         return None
 
-    def _done(self, camera_id: UUID) -> None:
-        with self._changed:
-            self._busy.discard(camera_id)
-            self._changed.notify()
-
     def _store(self, key: str, snapshot: Snapshot | None) -> None:
         try:
             if snapshot is None:
                 self._bucket.remove(key)
                 return
-            self._put(key, snapshot)
+            jpeg = snapshot.image
+            noted = {
+                "width": str(jpeg.width_px),
+                "height": str(jpeg.height_px),
+                "captured": str(snapshot.captured_ms),
+            }
+            self._bucket.put(key, jpeg.data, "image/jpeg", noted)
         except S3UnavailableError as error:
             self._metrics.snapshots.labels(SnapshotOutcome.FAILED).inc()
             if not self._is_failing:
@@ -123,12 +126,3 @@ class SnapshotUploader:
             if self._is_failing:
                 log.info("snapshot_uploads_recovered")
             self._is_failing = False
-
-    def _put(self, key: str, snapshot: Snapshot) -> None:
-        jpeg = snapshot.image
-        noted = {
-            "width": str(jpeg.width_px),
-            "height": str(jpeg.height_px),
-            "captured": str(snapshot.captured_ms),
-        }
-        self._bucket.put(key, jpeg.data, "image/jpeg", noted)

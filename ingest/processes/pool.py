@@ -100,7 +100,7 @@ class _ProcessSlot:
     """A process and its captures. The process's thread sets ``silent_checks`` to 0."""
 
     captures: dict[int, Capture] = field(default_factory=dict)
-    process: CaptureProcess | None = None
+    process: CaptureProcess = field(init=False)
     is_for_one: bool = False
     silent_checks: int = 0
     empty_since_seconds: float | None = None
@@ -169,7 +169,7 @@ class CapturePool:
         if capture.is_stopped:
             return
         slot = self._slot_for(capture)
-        if slot is None or slot.process is None:
+        if slot is None:
             capture.due_seconds = self._seconds() + _START_RETRY_SECONDS
             self._waiting.append(capture)
             return
@@ -193,7 +193,7 @@ class CapturePool:
             capture.ended.set()
 
     def _processes_of(self, capture: Capture) -> Iterable[CaptureProcess]:
-        return (p.process for p in self._slots if p.process and capture.number in p.captures)
+        return (p.process for p in self._slots if capture.number in p.captures)
 
     def _slot_for(self, capture: Capture) -> _ProcessSlot | None:
         if not capture.is_suspect:
@@ -301,7 +301,7 @@ class CapturePool:
             self._clear_suspects(slot, now_seconds)
             self._close_if_idle(slot, now_seconds)
             slot.silent_checks += 1
-            if slot.silent_checks > _MAX_SILENT_CHECKS and slot.process is not None:
+            if slot.silent_checks > _MAX_SILENT_CHECKS:
                 log.error("capture_process_hung", pid=slot.process.pid)
                 slot.silent_checks = 0
                 slot.process.kill()
@@ -322,7 +322,7 @@ class CapturePool:
             return
         if slot.empty_since_seconds is None:
             slot.empty_since_seconds = now_seconds
-        if now_seconds - slot.empty_since_seconds >= _IDLE_SECONDS and slot.process is not None:
+        if now_seconds - slot.empty_since_seconds >= _IDLE_SECONDS:
             self._slots.remove(slot)
             slot.process.close()
             for capture in slot.captures.values():
@@ -332,10 +332,9 @@ class CapturePool:
     def _end_all(self) -> None:
         slots, self._slots = self._slots, []
         for slot in slots:
-            if slot.process is not None:
-                slot.process.close()
+            slot.process.close()
         for slot in slots:
-            if slot.process is not None and not slot.process.join(1.0):
+            if not slot.process.join(1.0):
                 slot.process.kill()
 
 
