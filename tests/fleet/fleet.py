@@ -38,11 +38,10 @@ class Fleet:
     def is_healthy(self, process: str) -> bool:
         """Return whether a process reports readiness on its health page."""
         stage, host = process.removesuffix("-2"), self.machine_of(process).address
-        path = "/readyz" if stage == API else "/healthz"
         port = self.stack.plan.metrics_port + METRICS_OFFSETS[stage]
         connection = http.client.HTTPConnection(host, port, timeout=_ASK_SECONDS)
         try:
-            connection.request("GET", path)
+            connection.request("GET", "/readyz" if stage == API else "/healthz")
             return connection.getresponse().status == http.client.OK
         except (OSError, http.client.HTTPException):
             return False

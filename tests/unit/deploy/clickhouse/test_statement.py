@@ -1,6 +1,7 @@
 """Parsing of statements."""
 
 import time
+from collections.abc import Callable
 
 import pytest
 from hypothesis import given
@@ -124,29 +125,22 @@ def test_a_long_head_takes_no_long_time(start: bytes, repeated: bytes) -> None:
 
 
 @pytest.mark.parametrize(
-    ("statement", "word"),
+    ("read", "statement", "found"),
     [
-        ("select 1", "SELECT"),
-        ("  -- a comment\n/* and\nanother */ (SELECT 1)", "SELECT"),
-        ("", ""),
-        ("(((", ""),
+        (leading_word, "select 1", "SELECT"),
+        (leading_word, "  -- a comment\n/* and\nanother */ (SELECT 1)", "SELECT"),
+        (leading_word, "", ""),
+        (leading_word, "(((", ""),
+        (output_format, "SELECT 1", "TabSeparated"),
+        (output_format, "SELECT 1\n FORMAT Native", "Native"),
+        (output_format, "SELECT 1 format JSON;", "JSON"),
+        (output_format, "SELECT 'FORMAT JSON'", "TabSeparated"),
     ],
 )
-def test_the_leading_word_is_found(statement: str, word: str) -> None:
-    assert leading_word(statement) == word
-
-
-@pytest.mark.parametrize(
-    ("statement", "answer_format"),
-    [
-        ("SELECT 1", "TabSeparated"),
-        ("SELECT 1\n FORMAT Native", "Native"),
-        ("SELECT 1 format JSON;", "JSON"),
-        ("SELECT 'FORMAT JSON'", "TabSeparated"),
-    ],
-)
-def test_the_output_format_is_found(statement: str, answer_format: str) -> None:
-    assert output_format(statement) == answer_format
+def test_the_leading_word_and_the_output_format_are_found(
+    read: Callable[[str], str], statement: str, found: str
+) -> None:
+    assert read(statement) == found
 
 
 @pytest.mark.parametrize(
