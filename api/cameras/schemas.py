@@ -206,6 +206,7 @@ class CameraTestBody(_Outcome):
     key_frame_seconds: float | None = Field(
         description="Seconds between two key frames, 0 if every frame is one; null: no second "
         "key frame within 5 s.",
+        ge=0,
         examples=[2.0],
     )
     picture: str | None = Field(
