@@ -2,7 +2,7 @@
 
 Images are shrunk to the detector's input, so distant plates are detected late and with inaccurate
 boxes. A window takes a quarter of the time of the first pass. In collages of nine photos, 692 of
-750 plates are detected with windows, and 659 without windows (tools/training/HISTORY.md).
+750 plates were detected with windows (more than now), and 659 without (tools/training/HISTORY.md).
 """
 
 from dataclasses import replace
@@ -24,8 +24,8 @@ _PLATE_WIDTH_PX = 80.0
 _MAX_SCALE = 1.5
 _MIN_GAIN = 1.25
 _WIDTHS_PX = (12.0, 32.0)
-"""Widths of candidates that get a window, in pixels of the first input. On 414 photos, no window
-around a candidate outside these limits, or with a lower score, led to a right reading."""
+"""Widths of candidates that get a window, in pixels of the first input. On 34 photos of approaching
+plates, 10 of the 67 windows with a right reading were outside these limits or the score's."""
 
 _CLEAR_WIDTH_PX, _CLEAR_SCORE = 20.0, 0.6
 """Wider candidates with a higher score get no window."""
