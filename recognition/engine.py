@@ -23,6 +23,10 @@ _MIN_READ_SCORE = 0.2
 """Minimum detector score of a plate that is read. On 575 photos, no detection with a lower score
 became a reading."""
 
+_MIN_READ_WIDTH_PX = 32
+"""Minimum width of a plate that is read. Of photos shrunk until the plate was 30 px wide, 27 were
+read right and 24 wrong, 9 of them with a confidence of 0.6 or more; at 34 px 46 and 19."""
+
 _BLANK: BgrImage = np.zeros((640, 1280, 3), np.uint8)
 
 
@@ -55,8 +59,8 @@ class Recognizer:
     def recognize(self, image: BgrImage, *, min_plate_width_px: int = 0) -> list[PlateReading]:
         """Return the readings of the image, best detection first, with boxes in image pixels.
 
-        Plates narrower than ``min_plate_width_px`` are not read. Readings that are too short or
-        have too low a confidence are dropped.
+        Plates narrower than ``min_plate_width_px``, or than 32 px, are not read. Readings that are
+        too short or have too low a confidence are dropped.
 
         Raises:
             InvalidInputError: the image is not H×W×3, H×W or H×W×4 uint8.
@@ -78,18 +82,19 @@ class Recognizer:
         """
         hints = hints or [NOTHING_KNOWN] * len(images)
         images = list(map(as_bgr, images))
+        min_widths_px = [max(_MIN_READ_WIDTH_PX, one) for one in min_plate_widths_px]
         detections = find_plates(self._detector, images, hints)
         split = list(map(split_known, detections, hints))
         plates = [
             [Plate(image, one) for one in unknown if _is_read(one, min_width_px)]
             for image, (unknown, _), min_width_px in zip(
-                images, split, min_plate_widths_px, strict=True
+                images, split, min_widths_px, strict=True
             )
         ]
         return [
             _filtered(readings, unknown, min_width_px, known)
             for readings, (unknown, known), min_width_px in zip(
-                self._read(plates), split, min_plate_widths_px, strict=True
+                self._read(plates), split, min_widths_px, strict=True
             )
         ]
 
@@ -130,6 +135,8 @@ def _filtered(
     followed: tuple[KnownPlate, ...],
 ) -> FoundPlates:
     kept = list(filter(is_plate, readings))
-    narrow = [one for one in found if one.width_px < min_width_px]
+    narrow = [
+        one for one in found if one.width_px < min_width_px and one.score >= _MIN_READ_SCORE
+    ]
     small = len(deduplicate_detections(narrow))
     return FoundPlates(kept, PlatesLeft(small=small, unread=len(readings) - len(kept)), followed)
