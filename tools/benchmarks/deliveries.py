@@ -29,10 +29,8 @@ from tools.benchmarks.stack import (
 )
 
 _MANY_ENDPOINTS = 50
-_SETTINGS = {
-    # Raise the account's rate limit, so that only the worker limits the rate.
-    "DELIVERIES_PER_MINUTE_PER_OWNER": "10000000",
-}
+_SETTINGS = {"DELIVERIES_PER_MINUTE_PER_OWNER": "10000000"}
+"""Raises the account's rate limit, so that only the worker limits the rate."""
 
 
 class Deliveries:

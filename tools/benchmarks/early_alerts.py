@@ -19,13 +19,7 @@ from common.records.topics import FRAMES, READINGS
 from common.settings import KafkaSettings
 from tools.benchmarks.demo_clip import demo_frame
 from tools.benchmarks.receiver import Receiver, running_receiver
-from tools.benchmarks.stack import (
-    BenchmarkStack,
-    print_table,
-    running_stack,
-    spread,
-    wait_until,
-)
+from tools.benchmarks.stack import BenchmarkStack, print_table, running_stack, spread, wait_until
 
 _STEP_SECONDS = 0.2
 _CONFIDENCE = 0.85

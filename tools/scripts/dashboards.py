@@ -76,9 +76,7 @@ DASHBOARDS: Final = (
     ),
     Dashboard("platestream-api", "API and relay", ("platestream_api_", "platestream_relay_")),
     Dashboard(
-        "platestream-stages",
-        "Stages and processes",
-        ("platestream_stream_", "platestream_traces_"),
+        "platestream-stages", "Stages and processes", ("platestream_stream_", "platestream_traces_")
     ),
 )
 

@@ -129,10 +129,7 @@ def main() -> None:
     parser.add_argument("--photos", type=Path, required=True)
     parser.add_argument("--reader", type=Path, required=True, help="ONNX file with its model card")
     args = parser.parse_args()
-    given = {
-        "recognition_reader_model": str(args.reader),
-        "recognition_second_reader": False,
-    }
+    given = {"recognition_reader_model": str(args.reader), "recognition_second_reader": False}
     reader = Reader.load(RecognizerSettings.model_validate(given))
     samples = load_held_out(args.photos, reader.card.output.slots)
     curve = fitted([*rated(samples, reader, JITTERS)])

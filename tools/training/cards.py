@@ -3,11 +3,15 @@
 import argparse
 import hashlib
 import json
+import textwrap
 from pathlib import Path
 from typing import Any
 
 Card = dict[str, Any]
 """The JSON object in a model card file."""
+
+_LINE, _SHORT = 116, 75
+"""Maximum length of a line without indentation and key, and of an item that shares a line."""
 
 
 def read_card(model: Path) -> Card:
@@ -19,8 +23,27 @@ def read_card(model: Path) -> Card:
 def write_card(model: Path, card: Card) -> None:
     """Write the model card next to an ONNX file, with the file's current SHA-256."""
     card = card | {"sha256": hashlib.sha256(model.read_bytes()).hexdigest()}
-    text = json.dumps(card, indent=1, ensure_ascii=False) + "\n"
-    model.with_suffix(".json").write_text(text)
+    model.with_suffix(".json").write_text(as_json(card) + "\n")
+
+
+def as_json(value: Any, indent: str = "") -> str:
+    """Return compact JSON: short values share a line, and long values have a line per item."""
+    line = json.dumps(value, ensure_ascii=False)
+    if len(line) <= _LINE or not isinstance(value, dict | list | tuple):
+        return line
+    inner = f"\n{indent} "
+    if isinstance(value, dict):
+        items = [f"{json.dumps(key)}: {as_json(value[key], indent + ' ')}" for key in value]
+    else:
+        items = [as_json(item, indent + " ") for item in value]
+    if max(map(len, items)) <= _SHORT:
+        # Only wrap between items. Encoded JSON contains no zero characters.
+        words = ", ".join(item.replace(" ", "\0") for item in items)
+        lines = textwrap.wrap(words, _LINE, break_long_words=False, break_on_hyphens=False)
+        body = inner.join(lines).replace("\0", " ")
+    else:
+        body = f",{inner}".join(items)
+    return f"{line[0]}{inner}{body}\n{indent}{line[-1]}"
 
 
 def change_cards(model: Path, changes: Card) -> None:

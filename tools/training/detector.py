@@ -24,12 +24,7 @@ from ultralytics import YOLO
 from ultralytics.models.yolo.detect import DetectionTrainer
 from ultralytics.nn.tasks import DetectionModel
 
-from tools.training.detector_data import (
-    Drawn,
-    write_dataset,
-    write_description,
-    write_others,
-)
+from tools.training.detector_data import Drawn, write_dataset, write_description, write_others
 from tools.training.detector_net import PlateModel, load_exported
 from tools.training.labels import load_labels
 from tools.training.photos import load_photos, read_image

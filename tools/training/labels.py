@@ -11,6 +11,8 @@ import json
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+import msgspec
+
 from recognition.detection.detector import Detector
 from recognition.evaluation.photos import Photo
 from recognition.images import decode_image
@@ -44,13 +46,8 @@ def complete(photo: Photo, finds: list[Detection]) -> Labels:
 
 def load_labels(path: Path) -> dict[str, Labels]:
     """Return the labels in a file, keyed by photo name."""
-    rows = [json.loads(line) for line in path.read_text().splitlines()]
-    return {
-        row["photo"]: Labels(
-            row["photo"], tuple(map(tuple, row["plates"])), tuple(map(tuple, row["masked"]))
-        )
-        for row in rows
-    }
+    decoder = msgspec.json.Decoder(Labels)
+    return {one.photo: one for one in map(decoder.decode, path.read_text().splitlines())}
 
 
 def _same(a: Box, b: Box) -> bool:

@@ -26,6 +26,7 @@ from recognition.reading.row_classifier import (
 from recognition.settings import MODELS
 from recognition.types import BgrImage, Detection
 from tools.training.calibration import fit_logistic
+from tools.training.cards import as_json
 from tools.training.photos import load_photos
 
 LABELS = Path(__file__).with_suffix(".jsonl")
@@ -69,11 +70,8 @@ def fitted(plates: list[Seen], rng: np.random.Generator) -> RowClassifierCard:
     )
     weights /= spread
     weights[0] -= weights @ mean
-    return RowClassifierCard(
-        weights=tuple(round(float(w), 5) for w in weights),
-        widest=WIDEST,
-        least_width_px=LEAST_WIDTH_PX,
-    )
+    rounded = tuple(round(float(w), 5) for w in weights)
+    return RowClassifierCard(weights=rounded, widest=WIDEST, least_width_px=LEAST_WIDTH_PX)
 
 
 def main() -> None:
@@ -95,7 +93,7 @@ def main() -> None:
     }
     print(accuracy)
     fields = {field: getattr(card, field) for field in card.__struct_fields__}
-    text = json.dumps({"summary": SUMMARY, "accuracy": accuracy, **fields}, indent=1)
+    text = as_json({"summary": SUMMARY, "accuracy": accuracy, **fields})
     (MODELS / "plate-rows.json").write_text(text + "\n")
 
 

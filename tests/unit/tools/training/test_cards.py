@@ -1,7 +1,10 @@
 import json
 from pathlib import Path
 
-from tools.training.cards import change_cards
+import pytest
+
+from recognition.settings import MODELS
+from tools.training.cards import as_json, change_cards
 
 CARD = {"name": "mine", "output": {"name": "output0"}, "plate_chance": None}
 
@@ -35,3 +38,9 @@ def test_a_model_without_a_twin(tmp_path: Path) -> None:
     change_cards(mine, {"plate_chance": {"score": 2}})
     assert card_of(mine)["plate_chance"] == {"score": 2}
     assert sorted(file.name for file in tmp_path.iterdir()) == ["mine.json", "mine.onnx"]
+
+
+@pytest.mark.parametrize("path", sorted(MODELS.glob("plate-[!f]*.json")), ids=lambda path: path.stem)
+def test_the_cards_have_the_form_in_which_they_are_written(path: Path) -> None:
+    text = path.read_text()
+    assert as_json(json.loads(text)) + "\n" == text
