@@ -13,33 +13,11 @@ import msgspec
 
 from common.errors import MisconfiguredError
 
+Interpolation = Literal["linear", "cubic"]
+Resize = Literal["letterbox", "stretch"]
+"""Method of resizing images: padding, which preserves the aspect ratio, or stretching."""
 
-class TensorLayout(StrEnum):
-    """Order of an image tensor's axes."""
-
-    NCHW = "NCHW"
-    NHWC = "NHWC"
-
-
-class TensorType(StrEnum):
-    """Element type of an image tensor."""
-
-    FLOAT32 = "float32"
-    UINT8 = "uint8"
-
-
-class ColourOrder(StrEnum):
-    """Order of an image tensor's channels."""
-
-    RGB = "RGB"
-    BGR = "BGR"
-
-
-class Resize(StrEnum):
-    """Method of resizing images: padding, which preserves the aspect ratio, or stretching."""
-
-    LETTERBOX = "letterbox"
-    STRETCH = "stretch"
+_Share = Annotated[float, msgspec.Meta(ge=0, le=1)]
 
 
 class DetectorDecoder(StrEnum):
@@ -55,20 +33,16 @@ END2END_ROW_VALUES = 7
 """Number of values in a row of :attr:`DetectorDecoder.END2END_ROWS`."""
 
 
-class _Part(msgspec.Struct, frozen=True, kw_only=True):
-    pass
-
-
-class InputCard(_Part, frozen=True, kw_only=True):
+class InputCard(msgspec.Struct, frozen=True, kw_only=True):
     """The image tensor. Pixel values (0 to 255) are multiplied by ``scale``. Sizes are in pixels.
 
     If the size is variable, an image is shown on one of the ``canvases`` (width, height).
     """
 
     name: str
-    dtype: TensorType
-    layout: TensorLayout
-    colour: ColourOrder
+    dtype: Literal["float32", "uint8"]
+    layout: Literal["NCHW", "NHWC"]
+    colour: Literal["RGB", "BGR"]
     scale: float
     resize: Resize
     height: Annotated[int, msgspec.Meta(ge=1)]
@@ -80,7 +54,7 @@ class InputCard(_Part, frozen=True, kw_only=True):
     stride: Annotated[int, msgspec.Meta(ge=1)] = 32
 
 
-class DetectorOutputCard(_Part, frozen=True, kw_only=True):
+class DetectorOutputCard(msgspec.Struct, frozen=True, kw_only=True):
     """The output of a detector. Thresholds are from 0 to 1."""
 
     decoder: DetectorDecoder
@@ -90,7 +64,7 @@ class DetectorOutputCard(_Part, frozen=True, kw_only=True):
     iou_threshold: float
 
 
-class ReaderOutputCard(_Part, frozen=True, kw_only=True):
+class ReaderOutputCard(msgspec.Struct, frozen=True, kw_only=True):
     """The output of a reader: its characters (in the order of the last axis), slots and regions.
 
     Decoder ``slots``: N x slots x alphabet, the probability of each character in each slot.
@@ -105,21 +79,14 @@ class ReaderOutputCard(_Part, frozen=True, kw_only=True):
     regions: tuple[str, ...] | None = None
 
 
-class Interpolation(StrEnum):
-    """Interpolation method for resizing a crop to the model's size."""
-
-    LINEAR = "linear"
-    CUBIC = "cubic"
-
-
-class MarginsCard(_Part, frozen=True, kw_only=True):
+class MarginsCard(msgspec.Struct, frozen=True, kw_only=True):
     """Margins on each side of a box, as fractions of the box's width and height."""
 
     margin_x: float = 0.0
     margin_y: float = 0.0
 
 
-class TurnedCropsCard(_Part, frozen=True, kw_only=True):
+class TurnedCropsCard(msgspec.Struct, frozen=True, kw_only=True):
     """Crops of a plate that may be tilted, rotated by ``step`` degrees in both directions.
 
     Rotation continues, up to ``most`` degrees, in the direction that increases the mean character
@@ -131,19 +98,15 @@ class TurnedCropsCard(_Part, frozen=True, kw_only=True):
 
     step: Annotated[float, msgspec.Meta(ge=5, le=40)]
     most: Annotated[float, msgspec.Meta(ge=5, le=40)]
-    above: Annotated[float, msgspec.Meta(ge=0, le=1)]
-    below: Annotated[float, msgspec.Meta(ge=0, le=1)]
-    gain: Annotated[float, msgspec.Meta(ge=0, le=1)]
-    least: Annotated[float, msgspec.Meta(ge=0, le=1)]
+    above: _Share
+    below: _Share
+    gain: _Share
+    least: _Share
     least_width: Annotated[float, msgspec.Meta(ge=0)] = 0.0
-    least_score: Annotated[float, msgspec.Meta(ge=0, le=1)] = 0.0
+    least_score: _Share = 0.0
 
     def __post_init__(self) -> None:
-        """Validate the values.
-
-        Raises:
-            ValueError: the values contradict each other. In decoding, msgspec converts this error.
-        """
+        """Raise ValueError, which msgspec converts, if the values contradict each other."""
         if self.step > self.most or self.above >= self.below:
             raise ValueError("`step` must not exceed `most`, and `above` must be less than `below`")
 
@@ -151,11 +114,11 @@ class TurnedCropsCard(_Part, frozen=True, kw_only=True):
 class CropCard(MarginsCard, frozen=True, kw_only=True):
     """Crops of a plate."""
 
-    interpolation: Interpolation = Interpolation.LINEAR
+    interpolation: Interpolation = "linear"
     turned: TurnedCropsCard | None = None
 
 
-class CalibrationCard(_Part, frozen=True, kw_only=True):
+class CalibrationCard(msgspec.Struct, frozen=True, kw_only=True):
     """Table from mean character probability (``x``, increasing) to confidence (``y``), 0 to 1."""
 
     method: Literal["piecewise_linear"]
@@ -163,16 +126,12 @@ class CalibrationCard(_Part, frozen=True, kw_only=True):
     y: tuple[float, ...]
 
     def __post_init__(self) -> None:
-        """Validate the table, which would otherwise only fail at the first plate.
-
-        Raises:
-            ValueError: the table is invalid. During decoding, msgspec converts this error.
-        """
+        """Raise ValueError, which msgspec converts, for a table that would fail at a plate."""
         if len(self.x) != len(self.y) or any(a >= b for a, b in pairwise(self.x)):
             raise ValueError("x must be increasing and have as many values as y")
 
 
-class PlateProbabilityCard(_Part, frozen=True, kw_only=True):
+class PlateProbabilityCard(msgspec.Struct, frozen=True, kw_only=True):
     """Weights for the log odds that a text belongs to a plate
     (:mod:`recognition.reading.confidence`).
 
@@ -190,34 +149,31 @@ class PlateProbabilityCard(_Part, frozen=True, kw_only=True):
     close_up: float
 
 
-class DetectorCard(_Part, frozen=True, kw_only=True, tag="detector", tag_field="kind"):
-    """Model card of a detector, which finds plates in an image."""
-
+class _Card(msgspec.Struct, frozen=True, kw_only=True, tag_field="kind"):
     schema: int
     name: str
     version: str
     file: str
     sha256: str
     input: InputCard
+
+
+class DetectorCard(_Card, frozen=True, kw_only=True, tag="detector"):
+    """Model card of a detector, which finds plates in an image."""
+
     output: DetectorOutputCard
     plate_chance: PlateProbabilityCard | None = None
 
 
-class ReaderCard(_Part, frozen=True, kw_only=True, tag="reader", tag_field="kind"):
+class ReaderCard(_Card, frozen=True, kw_only=True, tag="reader"):
     """Model card of a reader, which reads the characters of a plate's crop."""
 
-    schema: int
-    name: str
-    version: str
-    file: str
-    sha256: str
-    input: InputCard
     output: ReaderOutputCard
     crop: CropCard = CropCard()
     calibration: CalibrationCard | None = None
 
 
-class CtcOutputCard(_Part, frozen=True, kw_only=True):
+class CtcOutputCard(msgspec.Struct, frozen=True, kw_only=True):
     """The output of a CTC reader: log probabilities, N x steps x (blank, then the alphabet).
 
     ``look_alikes`` are groups of characters that the model confuses.
@@ -228,7 +184,7 @@ class CtcOutputCard(_Part, frozen=True, kw_only=True):
     look_alikes: tuple[str, ...] = ()
 
 
-class CtcReaderCard(_Part, frozen=True, kw_only=True, tag="line-reader", tag_field="kind"):
+class CtcReaderCard(_Card, frozen=True, kw_only=True, tag="line-reader"):
     """Model card of a CTC reader, the second reader, which reads a plate as a line of text.
 
     Crops are resized to the input's height and a width that depends on the crop's shape, from
@@ -237,12 +193,6 @@ class CtcReaderCard(_Part, frozen=True, kw_only=True, tag="line-reader", tag_fie
     signs would become plates. The model's logarithms are multiplied by ``weight``.
     """
 
-    schema: int
-    name: str
-    version: str
-    file: str
-    sha256: str
-    input: InputCard
     least_width: int
     output: CtcOutputCard
     crop: MarginsCard = MarginsCard()
@@ -250,6 +200,11 @@ class CtcReaderCard(_Part, frozen=True, kw_only=True, tag="line-reader", tag_fie
     least: float = 0.0
     weight: float
     calibration: CalibrationCard | None = None
+
+
+def file_sha256(path: Path) -> str:
+    """Return the SHA-256 of a file in hexadecimal digits."""
+    return hashlib.sha256(path.read_bytes()).hexdigest()
 
 
 _SCHEMA = 1
@@ -265,7 +220,7 @@ def load_card(card_type: type[_C], model: Path) -> _C:
     path = model.with_suffix(".json")
     try:
         card = msgspec.json.decode(path.read_bytes(), type=card_type)
-        digest = hashlib.sha256(model.read_bytes()).hexdigest()
+        digest = file_sha256(model)
     except OSError as error:
         raise MisconfiguredError(f"cannot read model {model} and its card {path}") from error
     except msgspec.MsgspecError as error:

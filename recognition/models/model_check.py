@@ -12,7 +12,6 @@ from recognition.models.model_card import (
     DetectorDecoder,
     InputCard,
     ReaderCard,
-    Resize,
 )
 from recognition.models.runtime import Model, Tensor
 from recognition.models.tensors import tensor_shape
@@ -28,7 +27,7 @@ def check_detector(
     Raises:
         MisconfiguredError: the model's input or output differs from the card.
     """
-    _check_resize(card.name, card.input, Resize.LETTERBOX)
+    _check_resize(card.name, card.input, "letterbox")
     for width, height in canvases or [(card.input.width, card.input.height)]:
         if width % card.input.stride or height % card.input.stride:
             raise _unfit(card.name, f"canvases must be multiples of its stride {card.input.stride}")
@@ -55,7 +54,7 @@ def check_reader(card: ReaderCard, model: Model) -> None:
     Raises:
         MisconfiguredError: the model's input or output differs from the card.
     """
-    _check_resize(card.name, card.input, Resize.STRETCH)
+    _check_resize(card.name, card.input, "stretch")
     output = card.output
     if output.alphabet.count(output.pad_char) != 1 or len(output.pad_char) != 1:
         raise _unfit(card.name, f"alphabet must contain pad_char {output.pad_char!r} exactly once")
@@ -82,8 +81,8 @@ def check_same_characters(card: ReaderCard, second: CtcReaderCard) -> None:
         raise _unfit(second.name, f"{card.name} has different characters, or a different order")
 
 
-def _check_resize(name: str, card: InputCard, known: Resize) -> None:
-    if card.resize is not known:
+def _check_resize(name: str, card: InputCard, known: str) -> None:
+    if card.resize != known:
         raise _unfit(name, f"images are resized with {known}; the card says {card.resize}")
 
 
@@ -92,7 +91,7 @@ def _run_grey(
 ) -> dict[str, Tensor]:
     height, width = sides
     shape = tensor_shape(width, height, card)
-    grey = np.full(shape, 128).astype(card.dtype.value)
+    grey = np.full(shape, 128).astype(card.dtype)
     try:
         return model.run(grey if card.scale == 1.0 else grey * grey.dtype.type(card.scale))
     # The runtimes' exceptions have no common base class except Exception.

@@ -5,7 +5,6 @@ built-in suppression, and fast-plate-ocr readers with a plate configuration next
 """
 
 import ast
-import hashlib
 import os
 import socket
 from pathlib import Path
@@ -16,7 +15,6 @@ import msgspec
 from common.errors import MisconfiguredError
 from recognition.models.model_card import (
     END2END_ROW_VALUES,
-    ColourOrder,
     CropCard,
     DetectorCard,
     DetectorDecoder,
@@ -24,9 +22,7 @@ from recognition.models.model_card import (
     InputCard,
     ReaderCard,
     ReaderOutputCard,
-    Resize,
-    TensorLayout,
-    TensorType,
+    file_sha256,
     load_card,
 )
 from recognition.models.runtime import OnnxInfo, inspect_onnx
@@ -37,12 +33,10 @@ FETCH_TIMEOUT_SECONDS = 20.0
 DEFAULT_SIDE_PX, DEFAULT_STRIDE_PX = 640, 32
 DEFAULT_CANVASES = ((768, 448), (640, 480), (480, 640), (640, 640), (256, 160))
 """Canvases of detectors with a variable size and the default stride."""
-DEFAULT_SCORE_THRESHOLD, DEFAULT_IOU_THRESHOLD, DEFAULT_GREY = 0.4, 0.5, 114
+DEFAULT_GREY = 114
 
 DEFAULT_CROP = CropCard(margin_x=0.04, margin_y=0.10)
 """The best margins for fast-plate-ocr's reader: 86.3 % of 918 plates correct (81.6 % without)."""
-
-_TYPES = {"tensor(float)": TensorType.FLOAT32, "tensor(uint8)": TensorType.UINT8}
 
 
 class PlateConfig(msgspec.Struct, frozen=True, kw_only=True):
@@ -122,7 +116,7 @@ def fetch_hub_reader(pinned_name: str) -> Path:
 
 def _check_sums(files: tuple[Path, ...], sums: list[str]) -> None:
     for file in files:
-        if (found := _sha256(file)) not in sums:
+        if (found := file_sha256(file)) not in sums:
             raise MisconfiguredError(
                 f"{file} has SHA-256 {found}, which is not one of the pinned checksums; delete the "
                 "file to download it again"
@@ -140,30 +134,23 @@ def _with_config(model: Path, config: Path) -> Path:
 
 
 def _detector_card(
-    path: Path,
-    facts: OnnxInfo,
-    decoder: DetectorDecoder,
-    classes: tuple[str, ...],
-    stride: int,
+    path: Path, facts: OnnxInfo, decoder: DetectorDecoder, classes: tuple[str, ...], stride: int
 ) -> DetectorCard:
-    height, width = facts.input_shape[2:4]
-    is_fixed = isinstance(height, int) and isinstance(width, int)
+    sides = [side for side in facts.input_shape[2:4] if isinstance(side, int)]
+    is_fixed = len(sides) == 2
+    height, width = sides if is_fixed else (DEFAULT_SIDE_PX, DEFAULT_SIDE_PX)
     return DetectorCard(
-        schema=1,
-        name=path.stem,
-        version="",
-        file=path.name,
-        sha256=_sha256(path),
+        **_identity(path),
         input=InputCard(
             name=facts.input,
-            dtype=_TYPES.get(facts.input_type, TensorType.FLOAT32),
-            layout=TensorLayout.NCHW,
-            colour=ColourOrder.RGB,
+            dtype="uint8" if facts.input_type == "tensor(uint8)" else "float32",
+            layout="NCHW",
+            colour="RGB",
             scale=1 / 255,
-            resize=Resize.LETTERBOX,
+            resize="letterbox",
             pad_value=DEFAULT_GREY,
-            height=height if isinstance(height, int) and is_fixed else DEFAULT_SIDE_PX,
-            width=width if isinstance(width, int) and is_fixed else DEFAULT_SIDE_PX,
+            height=height,
+            width=width,
             dynamic_batch=not isinstance(facts.input_shape[0], int),
             dynamic_size=not is_fixed,
             canvases=() if is_fixed or stride != DEFAULT_STRIDE_PX else DEFAULT_CANVASES,
@@ -173,8 +160,8 @@ def _detector_card(
             decoder=decoder,
             name=facts.outputs[0],
             classes=classes,
-            score_threshold=DEFAULT_SCORE_THRESHOLD,
-            iou_threshold=DEFAULT_IOU_THRESHOLD,
+            score_threshold=0.4,
+            iou_threshold=0.5,
         ),
     )
 
@@ -203,18 +190,14 @@ def _plate_config(path: Path) -> PlateConfig:
 def _fast_plate_ocr_card(path: Path, config: PlateConfig, facts: OnnxInfo) -> ReaderCard:
     with_region = config.plate_regions is not None and len(facts.outputs) > 1
     return ReaderCard(
-        schema=1,
-        name=path.stem,
-        version="",
-        file=path.name,
-        sha256=_sha256(path),
+        **_identity(path),
         input=InputCard(
             name=facts.input,
-            dtype=_TYPES.get(facts.input_type, TensorType.UINT8),
-            layout=TensorLayout.NHWC,
-            colour=ColourOrder.RGB,
+            dtype="float32" if facts.input_type == "tensor(float)" else "uint8",
+            layout="NHWC",
+            colour="RGB",
             scale=1.0,
-            resize=Resize.STRETCH,
+            resize="stretch",
             height=config.img_height,
             width=config.img_width,
             dynamic_batch=not isinstance(facts.input_shape[0], int),
@@ -232,5 +215,6 @@ def _fast_plate_ocr_card(path: Path, config: PlateConfig, facts: OnnxInfo) -> Re
     )
 
 
-def _sha256(path: Path) -> str:
-    return hashlib.sha256(path.read_bytes()).hexdigest()
+def _identity(path: Path) -> dict[str, Any]:
+    sha256 = file_sha256(path)
+    return {"schema": 1, "name": path.stem, "version": "", "file": path.name, "sha256": sha256}

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from common.errors import MisconfiguredError
-from recognition.models.model_card import CtcReaderCard, Interpolation, load_card
+from recognition.models.model_card import CtcReaderCard, load_card
 from recognition.models.runtime import Model, load_model
 from recognition.models.tensors import stretch, to_tensor
 from recognition.settings import CPU_PROVIDER, RecognizerSettings
@@ -168,7 +168,7 @@ class CtcReader:
         Raises:
             MisconfiguredError: the model's output differs from the card.
         """
-        image = stretch(crop, self._width(crop), self.card.input.height, Interpolation.CUBIC)
+        image = stretch(crop, self._width(crop), self.card.input.height, "cubic")
         outputs = self._model.run(to_tensor([image], self.card.input))
         logs = outputs.get(self.card.output.name)
         if logs is None or logs.shape[2:] != (len(self.card.output.alphabet) + 1,):

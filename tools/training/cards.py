@@ -1,11 +1,12 @@
 """Updates model cards: ``python -m tools.training.cards FILE.onnx ...`` updates the checksums."""
 
 import argparse
-import hashlib
 import json
 import textwrap
 from pathlib import Path
 from typing import Any
+
+from recognition.models.model_card import file_sha256
 
 Card = dict[str, Any]
 """The JSON object in a model card file."""
@@ -22,8 +23,8 @@ def read_card(model: Path) -> Card:
 
 def write_card(model: Path, card: Card) -> None:
     """Write the model card next to an ONNX file, with the file's current SHA-256."""
-    card = card | {"sha256": hashlib.sha256(model.read_bytes()).hexdigest()}
-    model.with_suffix(".json").write_text(as_json(card) + "\n")
+    text = as_json(card | {"sha256": file_sha256(model)}) + "\n"
+    model.with_suffix(".json").write_text(text)
 
 
 def as_json(value: Any, indent: str = "") -> str:

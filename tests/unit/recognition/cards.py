@@ -7,7 +7,6 @@ import numpy as np
 
 from recognition.models.model_card import (
     CalibrationCard,
-    ColourOrder,
     CropCard,
     DetectorCard,
     DetectorDecoder,
@@ -16,9 +15,6 @@ from recognition.models.model_card import (
     PlateProbabilityCard,
     ReaderCard,
     ReaderOutputCard,
-    Resize,
-    TensorLayout,
-    TensorType,
 )
 from recognition.models.runtime import Tensor
 from recognition.settings import RecognizerSettings
@@ -57,11 +53,11 @@ def detector_card(
         sha256="",
         input=InputCard(
             name="images",
-            dtype=TensorType.FLOAT32,
-            layout=TensorLayout.NCHW,
-            colour=ColourOrder.RGB,
+            dtype="float32",
+            layout="NCHW",
+            colour="RGB",
             scale=1 / 255,
-            resize=Resize.LETTERBOX,
+            resize="letterbox",
             pad_value=114,
             height=320,
             width=320,
@@ -91,11 +87,11 @@ def reader_card(
         sha256="",
         input=InputCard(
             name="input",
-            dtype=TensorType.UINT8,
-            layout=TensorLayout.NHWC,
-            colour=ColourOrder.RGB,
+            dtype="uint8",
+            layout="NHWC",
+            colour="RGB",
             scale=1.0,
-            resize=Resize.STRETCH,
+            resize="stretch",
             height=64,
             width=128,
             dynamic_batch=dynamic_batch,

@@ -10,13 +10,10 @@ from msgspec.structs import replace
 from common.errors import MisconfiguredError
 from recognition.models.model_card import (
     CalibrationCard,
-    ColourOrder,
     CtcReaderCard,
     DetectorCard,
     PlateProbabilityCard,
     ReaderCard,
-    TensorLayout,
-    TensorType,
     TurnedCropsCard,
     load_card,
 )
@@ -109,7 +106,7 @@ def test_the_detector_for_gpus_is_used_as_the_one_for_processors() -> None:
     floats = load_card(DetectorCard, MODELS / "plate-detector-float.onnx")
     own = {"name": "", "file": "", "sha256": ""}
     assert replace(floats, **own, input=eight_bits.input) == replace(eight_bits, **own)
-    fed = {"dtype": TensorType.UINT8, "layout": TensorLayout.NHWC, "colour": ColourOrder.BGR}
+    fed = {"dtype": "uint8", "layout": "NHWC", "colour": "BGR"}
     assert replace(floats.input, **fed, scale=1.0) == eight_bits.input
 
 

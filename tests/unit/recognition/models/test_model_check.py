@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from common.errors import MisconfiguredError
-from recognition.models.model_card import DetectorDecoder, Resize
+from recognition.models.model_card import DetectorDecoder
 from recognition.models.model_check import check_detector, check_reader
 from recognition.models.runtime import Tensor
 from tests.unit.recognition.cards import ALPHABET, SLOTS, SaidModel, detector_card, reader_card
@@ -81,10 +81,10 @@ def test_the_canvases_in_use_are_tried() -> None:
 def test_another_way_of_resizing_is_refused() -> None:
     detector, reader = detector_card(), reader_card()
     stretched = msgspec.structs.replace(
-        detector, input=msgspec.structs.replace(detector.input, resize=Resize.STRETCH)
+        detector, input=msgspec.structs.replace(detector.input, resize="stretch")
     )
     boxed = msgspec.structs.replace(
-        reader, input=msgspec.structs.replace(reader.input, resize=Resize.LETTERBOX)
+        reader, input=msgspec.structs.replace(reader.input, resize="letterbox")
     )
     with pytest.raises(MisconfiguredError, match="with letterbox; the card says stretch"):
         check_detector(stretched, gives(output0=np.zeros((1, 5, 9))))

@@ -1,8 +1,6 @@
 import json
 from pathlib import Path
 
-import pytest
-
 from recognition.settings import MODELS
 from tools.training.cards import as_json, change_cards
 
@@ -40,7 +38,7 @@ def test_a_model_without_a_twin(tmp_path: Path) -> None:
     assert sorted(file.name for file in tmp_path.iterdir()) == ["mine.json", "mine.onnx"]
 
 
-@pytest.mark.parametrize("path", sorted(MODELS.glob("plate-[!f]*.json")), ids=lambda path: path.stem)
-def test_the_cards_have_the_form_in_which_they_are_written(path: Path) -> None:
-    text = path.read_text()
-    assert as_json(json.loads(text)) + "\n" == text
+def test_the_cards_have_the_form_in_which_they_are_written() -> None:
+    for path in MODELS.glob("plate-[dr]*.json"):
+        text = path.read_text()
+        assert as_json(json.loads(text)) + "\n" == text
