@@ -24,7 +24,7 @@ from common.records.recognitions import (
     RecognitionSource,
     alternatives_of,
 )
-from recognition.workers.pool import ImageReadings
+from recognition.workers.protocol import ImageReadings
 
 _DECIMALS = 10
 

@@ -15,10 +15,10 @@ from recognition.settings import RecognizerPoolSettings
 from recognition.workers.pool import (
     QUEUE_LIMIT,
     TIMEOUT_SECONDS,
-    ImageReadings,
     RecognizerBusyError,
     RecognizerPool,
 )
+from recognition.workers.protocol import ImageReadings
 
 log = structlog.get_logger()
 

@@ -36,7 +36,8 @@ from api.security.permissions import Principal
 from common.errors import InvalidInputError, TransientError
 from common.records.topics import OUTCOMES, RECOGNITIONS
 from common.timestamps import now_ms
-from recognition.workers.pool import TIMEOUT_SECONDS, ImageReadings, RecognizerBusyError
+from recognition.workers.pool import TIMEOUT_SECONDS, RecognizerBusyError
+from recognition.workers.protocol import ImageReadings
 
 log = structlog.get_logger()
 

@@ -6,19 +6,15 @@ hung process. So here, a separate task serves each process.
 
 import asyncio
 from collections import deque
-from dataclasses import dataclass, fields
-from types import TracebackType
 from typing import Self
 
 import structlog
 
 from common.errors import InvalidInputError, MisconfiguredError, TransientError
-from common.records.counts import PlatesLeft
-from common.records.recognitions import PlateReading
-from recognition.analysis_hints import NOTHING_KNOWN, AnalysisHints, KnownPlate
+from recognition.analysis_hints import NOTHING_KNOWN, AnalysisHints
 from recognition.settings import RecognizerPoolSettings
 from recognition.workers.process import WORKER_MODULE, WorkerProcess
-from recognition.workers.protocol import Job, JobOutcome
+from recognition.workers.protocol import ImageReadings, Job, JobOutcome
 
 log = structlog.get_logger()
 
@@ -40,28 +36,6 @@ class RecognizerTimeoutError(TransientError):
 
 class RecognizerCrashedError(TransientError):
     """The inference worker crashed while reading the image."""
-
-
-@dataclass(frozen=True)
-class ImageReadings:
-    """The plates of an image, the size of the upright image, and the worker's processing time.
-
-    For ``view``, see :func:`recognition.scene.scene_view`. ``left`` counts plates without a
-    reading. ``followed`` are plates at known positions of the hints.
-    """
-
-    readings: tuple[PlateReading, ...]
-    width_px: int
-    height_px: int
-    duration_ms: float
-    view: bytes = b""
-    left: PlatesLeft = PlatesLeft()
-    followed: tuple[KnownPlate, ...] = ()
-
-    @classmethod
-    def of(cls, outcome: JobOutcome) -> "ImageReadings":
-        """Return the readings of a job that succeeded."""
-        return cls(**{each.name: getattr(outcome, each.name) for each in fields(cls)})
 
 
 class _Request:
@@ -121,13 +95,10 @@ class RecognizerPool:
         self._slots: list[asyncio.Task[None]] = []
         self._pids: set[int] = set()
         self._idle = 0
-        self._working = 0
-        self._replaced = 0
-
-    @property
-    def working(self) -> int:
+        self.working = 0
         """Number of images that workers are reading."""
-        return self._working
+        self.replaced = 0
+        """Number of workers replaced since the start, for any reason."""
 
     @property
     def waiting(self) -> int:
@@ -140,11 +111,6 @@ class RecognizerPool:
         return self._settings.worker_count
 
     @property
-    def replaced(self) -> int:
-        """Number of workers replaced since the start, for any reason."""
-        return self._replaced
-
-    @property
     def pids(self) -> frozenset[int]:
         """Process IDs of the workers that are ready."""
         return frozenset(self._pids)
@@ -154,12 +120,7 @@ class RecognizerPool:
         await self.start()
         return self
 
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    async def __aexit__(self, *_: object) -> None:
         """Stop the pool."""
         await self.stop()
 
@@ -170,13 +131,17 @@ class RecognizerPool:
             MisconfiguredError: the models or settings are invalid.
             TransientError: a worker crashed or hung while starting.
         """
-        starts = [self._start_worker() for _ in range(self.size)]
+        arguments = self._settings, self._worker_module
+        starts = [WorkerProcess.start(*arguments) for _ in range(self.size)]
         results = await asyncio.gather(*starts, return_exceptions=True)
         workers = [result for result in results if isinstance(result, WorkerProcess)]
         faults = [result for result in results if isinstance(result, BaseException)]
         if faults:
             await asyncio.gather(*(worker.kill() for worker in workers))
-            raise _start_fault(faults[0]) from faults[0]
+            if isinstance(faults[0], MisconfiguredError):
+                raise faults[0]
+            name = type(faults[0]).__name__
+            raise TransientError(f"an inference worker failed to start: {name}") from faults[0]
         self._slots = [asyncio.create_task(self._run_slot(worker)) for worker in workers]
         await asyncio.sleep(0)  # A task cancelled before its start would not kill its worker.
 
@@ -214,39 +179,36 @@ class RecognizerPool:
         timeout = timeout_seconds or self._timeout_seconds
         job = Job(image=data, min_plate_width_px=min_plate_width_px, hints=hints)
         request = _Request(job, timeout, wait_seconds or timeout)
-        try:
-            self._queue.put_nowait(request)
-        except asyncio.QueueFull as error:
-            request.claim()
-            raise RecognizerBusyError("too many images are waiting for a worker") from error
+        self._enqueue(request)
         outcome = await request.answer
         if outcome.error_code is not None:
             raise InvalidInputError(outcome.error_message, code=outcome.error_code)
-        return ImageReadings.of(outcome)
+        return outcome
 
-    async def _run_slot(self, first: WorkerProcess) -> None:
-        worker: WorkerProcess | None = first
+    def _enqueue(self, request: _Request) -> None:
+        try:
+            self._queue.put_nowait(request)
+        except asyncio.QueueFull:
+            request.fail(RecognizerBusyError("too many images are waiting for a worker"))
+
+    async def _run_slot(self, worker: WorkerProcess) -> None:
         while True:
-            worker = worker or await self._replacement()
             self._pids.add(worker.pid)
             try:
                 await self._serve(worker)
             finally:
                 self._pids.discard(worker.pid)
                 await worker.kill()
-            worker = None
+            worker = await self._replacement()
 
     async def _replacement(self) -> WorkerProcess:
         while True:
-            self._replaced += 1
+            self.replaced += 1
             try:
-                return await self._start_worker()
+                return await WorkerProcess.start(self._settings, self._worker_module)
             except (MisconfiguredError, OSError, EOFError, TimeoutError):
                 log.exception("inference_worker_start_failed")
                 await asyncio.sleep(_RESTART_DELAY_SECONDS)
-
-    async def _start_worker(self) -> WorkerProcess:
-        return await WorkerProcess.start(self._settings, self._worker_module)
 
     async def _serve(self, worker: WorkerProcess) -> None:
         """Send requests to the worker until the worker must be replaced.
@@ -269,7 +231,9 @@ class RecognizerPool:
                     return
         finally:
             for request in in_flight:
-                self._requeue(request)
+                if not request.answer.done():
+                    request.wait()
+                    self._enqueue(request)
 
     async def _next_request(self) -> _Request:
         if self._suspects:
@@ -287,19 +251,10 @@ class RecognizerPool:
             worker.send(request.job)
             in_flight.append(request)
 
-    def _requeue(self, request: _Request) -> None:
-        if request.answer.done():
-            return
-        request.wait()
-        try:
-            self._queue.put_nowait(request)
-        except asyncio.QueueFull:
-            request.fail(RecognizerBusyError("too many images are waiting for a worker"))
-
     async def _await_outcome(self, worker: WorkerProcess, in_flight: deque[_Request]) -> bool:
         """Complete the oldest request. Return whether the worker can continue."""
         request = in_flight.popleft()
-        self._working += 1
+        self.working += 1
         try:
             outcome = await _receive_within(worker, request.timeout_seconds)
         except TimeoutError:
@@ -318,7 +273,7 @@ class RecognizerPool:
             request.succeed(outcome)
             return self._is_small_enough(worker, outcome.resident_bytes)
         finally:
-            self._working -= 1
+            self.working -= 1
         return False
 
     def _on_lost(self, request: _Request, in_flight: deque[_Request], error: Exception) -> None:
@@ -364,9 +319,3 @@ async def _receive_within(worker: WorkerProcess, seconds: float) -> JobOutcome:
     finally:
         receiving.cancel()
     raise TimeoutError
-
-
-def _start_fault(fault: BaseException) -> Exception:
-    if isinstance(fault, MisconfiguredError):
-        return MisconfiguredError(str(fault))
-    return TransientError(f"an inference worker failed to start: {type(fault).__name__}")

@@ -5,7 +5,7 @@ import os
 import socket
 import subprocess
 import sys
-from collections.abc import Mapping
+from dataclasses import dataclass
 
 import structlog
 
@@ -35,19 +35,13 @@ _LIBRARY_VARIABLES = (
 )
 
 
+@dataclass(eq=False)
 class WorkerProcess:
     """A running inference worker. :meth:`start` creates the worker, and :meth:`kill` ends it."""
 
-    def __init__(
-        self,
-        process: subprocess.Popen[bytes],
-        reader: asyncio.StreamReader,
-        writer: asyncio.StreamWriter,
-    ) -> None:
-        """Take ownership of a started process and its streams."""
-        self._process = process
-        self._reader = reader
-        self._writer = writer
+    _process: subprocess.Popen[bytes]
+    _reader: asyncio.StreamReader
+    _writer: asyncio.StreamWriter
 
     @property
     def pid(self) -> int:
@@ -124,14 +118,10 @@ def _spawn(
         pass_fds=(theirs.fileno(),),
         stdin=subprocess.DEVNULL,
         start_new_session=True,
-        env=worker_environment(THREADS, os.environ),
+        # Workers decode untrusted data, so their environment contains no secrets.
+        env={
+            **bare_environment(os.environ, *_LIBRARY_VARIABLES),
+            **proxies_without_login(os.environ),
+            "OMP_NUM_THREADS": str(THREADS),
+        },
     )
-
-
-def worker_environment(threads: int, environment: Mapping[str, str]) -> dict[str, str]:
-    """Return an environment without secrets, because workers decode untrusted data."""
-    return {
-        **bare_environment(environment, *_LIBRARY_VARIABLES),
-        **proxies_without_login(environment),
-        "OMP_NUM_THREADS": str(threads),
-    }

@@ -23,20 +23,28 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
     hints: AnalysisHints = NOTHING_KNOWN
 
 
-class JobOutcome(msgspec.Struct, frozen=True, kw_only=True):
-    """The outcome of a job. A worker's first outcome is the outcome of the worker's start.
+class ImageReadings(msgspec.Struct, frozen=True):
+    """The plates of an image, the size of the upright image, and the worker's processing time.
 
-    An outcome contains an error, or readings, plates without a reading, plates at known positions
-    and the image's view (:mod:`recognition.scene`). ``resident_bytes``: memory after the job.
+    For ``view``, see :func:`recognition.scene.scene_view`. ``left`` counts plates without a
+    reading. ``followed`` are plates at known positions of the hints.
     """
 
     readings: tuple[PlateReading, ...] = ()
-    left: PlatesLeft = PlatesLeft()
-    followed: tuple[KnownPlate, ...] = ()
     width_px: int = 0
     height_px: int = 0
     duration_ms: float = 0.0
     view: bytes = b""
+    left: PlatesLeft = PlatesLeft()
+    followed: tuple[KnownPlate, ...] = ()
+
+
+class JobOutcome(ImageReadings, frozen=True, kw_only=True):
+    """The outcome of a job: readings or an error. ``resident_bytes``: memory after the job.
+
+    A worker's first outcome is the outcome of the worker's start.
+    """
+
     resident_bytes: int = 0
     error_code: str | None = None
     error_message: str = ""

@@ -18,6 +18,7 @@ from functools import cache, partial
 from pathlib import Path
 from queue import Queue
 from threading import Thread
+from typing import BinaryIO
 
 import cv2
 
@@ -175,30 +176,19 @@ def batches(jobs: "Queue[Job | None]", max_jobs: int) -> Iterator[list[Job]]:
 def _receive_jobs(connection: socket.socket, jobs: "Queue[Job | None]") -> None:
     """Receive jobs in a separate thread, while this process handles other jobs."""
     try:
-        while (job := _next_job(connection)) is not None:
-            jobs.put(job)
+        with connection.makefile("rb") as stream:
+            while (body := _next_message(stream)) is not None:
+                jobs.put(job_decoder.decode(body))
     finally:
         jobs.put(None)  # An error above ends the process, which is then replaced.
 
 
-def _next_job(connection: socket.socket) -> Job | None:
-    length = _receive(connection, LENGTH_BYTES)
-    if length is None:
-        return None
-    body = _receive(connection, int.from_bytes(length, "big"))
-    return None if body is None else job_decoder.decode(body)
-
-
-def _receive(connection: socket.socket, size: int) -> bytes | None:
-    """Return exactly ``size`` bytes, or None if the parent has closed the socket."""
-    parts = bytearray(size)
-    view, filled = memoryview(parts), 0
-    while filled < size:
-        count = connection.recv_into(view[filled:])
-        if not count:
-            return None
-        filled += count
-    return bytes(parts)
+def _next_message(stream: BinaryIO) -> bytes | None:
+    """Return the next message, or None if the parent has closed the socket."""
+    length = stream.read(LENGTH_BYTES)
+    size = int.from_bytes(length, "big")
+    body = stream.read(size)
+    return body if len(length) == LENGTH_BYTES and len(body) == size else None
 
 
 def _answer(connection: socket.socket, outcome: JobOutcome) -> None:

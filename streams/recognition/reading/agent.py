@@ -1,7 +1,7 @@
 """Reads the plates in records of the frames topic, and publishes readings in the same order."""
 
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from uuid import UUID
 
 import msgspec
@@ -14,12 +14,8 @@ from common.records.frames import FRAME_META_HEADER, FrameGap, FrameKind, FrameM
 from common.records.recognitions import FollowedPlate, FrameReadings, PlateReading
 from common.telemetry.tracing import traced
 from recognition.analysis_hints import AnalysisHints
-from recognition.workers.pool import (
-    ImageReadings,
-    RecognizerCrashedError,
-    RecognizerPool,
-    RecognizerTimeoutError,
-)
+from recognition.workers.pool import RecognizerCrashedError, RecognizerPool, RecognizerTimeoutError
+from recognition.workers.protocol import ImageReadings
 from streams.recognition.frame_store import FrameCache, FrameRecord
 from streams.recognition.geometry import in_zones
 from streams.recognition.metrics import FrameOutcome, RecognitionMetrics
@@ -208,7 +204,7 @@ class ReadingAgent:
         outside = len(found.readings) - len(wanted)
         left = msgspec.structs.replace(found.left, outside=outside)
         return (
-            replace(found, readings=wanted, left=left),
+            msgspec.structs.replace(found, readings=wanted, left=left),
             in_zones(plates, meta.zones, *size),
         )
 

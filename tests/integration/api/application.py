@@ -69,7 +69,7 @@ from common.networks import IpAddress
 from common.records.recognitions import PlateReading
 from common.secrets import SecretBox
 from common.settings import S3Settings
-from recognition.workers.pool import ImageReadings
+from recognition.workers.protocol import ImageReadings
 
 NO_LIMITS = LimitRules(per_minute=0, recognize_per_minute=0, demo_per_minute=0, block_seconds=300)
 NO_ATTEMPT_RULES = AttemptRules(0, 0, 0)

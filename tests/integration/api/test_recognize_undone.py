@@ -22,7 +22,7 @@ from common.records.frames import Box
 from common.records.recognitions import PlateReading, Recognition
 from common.records.topics import RECOGNITIONS
 from common.settings import DatabaseSettings
-from recognition.workers.pool import ImageReadings
+from recognition.workers.protocol import ImageReadings
 from tests.integration.api import images
 from tests.integration.api.application import Application, Caller
 from tests.integration.api.outbox import outbox_of

@@ -21,7 +21,7 @@ from api.middleware.bodies import (
 from api.recognize.answers import plate_results
 from common.records.frames import Box
 from common.records.recognitions import CharacterOption, PlateReading
-from recognition.workers.pool import ImageReadings
+from recognition.workers.protocol import ImageReadings
 
 JPEG = b"\xff\xd8\xff\xe0"
 

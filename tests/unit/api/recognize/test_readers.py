@@ -7,7 +7,8 @@ import pytest
 
 from api.limits.fair_queue import queue_as
 from api.recognize.readers import DEMO, FairReader
-from recognition.workers.pool import ImageReadings, RecognizerBusyError
+from recognition.workers.pool import RecognizerBusyError
+from recognition.workers.protocol import ImageReadings
 from tests.unit.api.callers import named_id
 
 ONE, OTHER = named_id("one"), named_id("other")

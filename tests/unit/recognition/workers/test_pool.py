@@ -16,12 +16,12 @@ from recognition.settings import RecognizerPoolSettings
 from recognition.workers.pool import (
     QUEUE_LIMIT,
     TIMEOUT_SECONDS,
-    ImageReadings,
     RecognizerBusyError,
     RecognizerCrashedError,
     RecognizerPool,
     RecognizerTimeoutError,
 )
+from recognition.workers.protocol import ImageReadings
 from recognition.workers.worker import NICE
 
 WORKER = "tests.unit.recognition.workers.scripted_worker"

@@ -21,12 +21,12 @@ from common.records.frames import (
 from common.records.recognitions import FrameReadings, PlateReading
 from recognition.analysis_hints import NOTHING_KNOWN, AnalysisHints, KnownPlate
 from recognition.workers.pool import (
-    ImageReadings,
     RecognizerBusyError,
     RecognizerCrashedError,
     RecognizerPool,
     RecognizerTimeoutError,
 )
+from recognition.workers.protocol import ImageReadings
 from streams.recognition.frame_store import FrameCache, FrameRecord
 from streams.recognition.metrics import RecognitionMetrics
 from streams.recognition.reading.agent import POISON_FRAME, ReadingAgent

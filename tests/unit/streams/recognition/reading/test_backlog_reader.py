@@ -21,7 +21,7 @@ from common.records.frames import (
 )
 from common.records.recognitions import FrameReadings
 from recognition.analysis_hints import NOTHING_KNOWN
-from recognition.workers.pool import ImageReadings
+from recognition.workers.protocol import ImageReadings
 from streams.recognition.frame_store import FrameChunk, FrameLog, FrameRecord
 from streams.recognition.metrics import RecognitionMetrics
 from streams.recognition.reading.agent import (

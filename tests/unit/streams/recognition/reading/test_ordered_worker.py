@@ -12,7 +12,8 @@ from common.errors import TransientError
 from common.records.codec import encode
 from common.records.frames import FRAME_META_HEADER, FrameKind, FrameMeta
 from common.records.recognitions import FrameReadings, PlateReading
-from recognition.workers.pool import ImageReadings, RecognizerPool
+from recognition.workers.pool import RecognizerPool
+from recognition.workers.protocol import ImageReadings
 from streams.recognition.frame_store import FrameCache
 from streams.recognition.metrics import RecognitionMetrics
 from streams.recognition.reading.agent import ReadingAgent
