@@ -65,7 +65,8 @@ def decode_image(data: bytes, *, enough_px: int | None = None) -> BgrImage:
     """
     is_jpeg = _is_jpeg(data)
     with _open(data, "JPEG" if is_jpeg else "PNG") as header:
-        _check_size(*header.size)
+        if is_too_large(*header.size):
+            raise _too_large()
         if not is_jpeg:
             return _decode_with_pillow(header)
         is_ended = _count_jpeg_scans(data) is not None
@@ -118,18 +119,12 @@ def _open(data: bytes, kind: str) -> Image.Image:
         ) from error
 
 
-def _check_size(width: int, height: int) -> None:
-    if is_too_large(width, height):
-        raise _too_large()
-
-
 def _check_scans(scans: int | None) -> None:
     if scans is None:
         raise InvalidInputError("The JPEG is truncated.", code="truncated_image")
     if scans > _MAX_SCANS:
-        raise InvalidInputError(
-            f"The JPEG has more than {_MAX_SCANS} scans.", code="unreadable_image"
-        )
+        message = f"The JPEG has more than {_MAX_SCANS} scans."
+        raise InvalidInputError(message, code="unreadable_image")
 
 
 def _check_complete(data: bytes) -> None:

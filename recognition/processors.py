@@ -4,7 +4,7 @@ import math
 import os
 from collections.abc import Iterator
 from contextlib import suppress
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Final
 
 _ROOT: Final = Path("/")
@@ -42,12 +42,10 @@ def _quotas(root: Path) -> Iterator[float]:
     for controllers, path in _memberships(root):
         if controllers == "":
             for folder in (*_folders(mounts, path), *_folders(mounts / "unified", path)):
-                yield from _quota(*_words(folder / "cpu.max"))
+                yield from _quota(folder / "cpu.max")
         elif "cpu" in controllers.split(","):
             for folder in (*_folders(mounts / controllers, path), *_folders(mounts / "cpu", path)):
-                yield from _quota(
-                    *_words(folder / "cpu.cfs_quota_us"), *_words(folder / "cpu.cfs_period_us")
-                )
+                yield from _quota(folder / "cpu.cfs_quota_us", folder / "cpu.cfs_period_us")
 
 
 def _memberships(root: Path) -> Iterator[tuple[str, str]]:
@@ -63,22 +61,13 @@ def _folders(mount: Path, path: str) -> Iterator[Path]:
 
     In a container, ``path`` may be the path on the host. Then only ``mount`` exists.
     """
-    parts = [part for part in path.split("/") if part]
-    if ".." in parts:
-        parts = []
-    for count in range(len(parts), -1, -1):
-        yield mount.joinpath(*parts[:count])
+    inside = PurePosixPath("." if ".." in path.split("/") else path.strip("/"))
+    return (mount / folder for folder in (inside, *inside.parents))
 
 
-def _words(file: Path) -> list[str]:
-    with suppress(OSError):
-        return file.read_text().split()
-    return []
-
-
-def _quota(*words: str) -> Iterator[float]:
+def _quota(*files: Path) -> Iterator[float]:
     """Yield the number of CPUs for a quota and a period in microseconds; nothing if unlimited."""
-    with suppress(ValueError):
-        quota, period = map(int, words)
+    with suppress(OSError, ValueError):
+        quota, period = (int(word) for file in files for word in file.read_text().split())
         if quota > 0 and period > 0:
             yield quota / period

@@ -85,10 +85,7 @@ class RecognizerSettings(Fragment):
         "OpenVINO device (CPU, GPU).",
     )
     recognition_detection_threshold: float | None = Field(
-        None,
-        ge=0,
-        le=1,
-        description="Minimum detector score; unset: as in the model card.",
+        None, ge=0, le=1, description="Minimum detector score; unset: as in the model card."
     )
     recognition_input_size: int | None = Field(
         None,

@@ -129,8 +129,3 @@ def grown(box: Box, share_x: float, share_y: float, width_px: int, height_px: in
         min(float(width_px), right + by_x),
         min(float(height_px), bottom + by_y),
     )
-
-
-def overlaps(one: Box, other: Box) -> bool:
-    """Return whether two boxes share any area."""
-    return one[0] < other[2] and other[0] < one[2] and one[1] < other[3] and other[1] < one[3]

@@ -2,6 +2,7 @@
 
 import json
 import sys
+from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated
 
@@ -86,4 +87,4 @@ def _evaluate(
         if one.refused:
             message = f"rejected {one.photo.name}: {one.refused}; counted as having no plates"
             typer.echo(message, err=True)
-    typer.echo(json.dumps(summary.as_json()) if as_json else as_text(summary))
+    typer.echo(json.dumps(asdict(summary)) if as_json else as_text(summary))

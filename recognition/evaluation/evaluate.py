@@ -15,7 +15,7 @@ from recognition.engine import Recognizer
 from recognition.evaluation.outcomes import PlateOutcome, Prediction, on_no_plate, outcomes
 from recognition.evaluation.photos import Photo
 from recognition.images import decode_image
-from recognition.reading.selection import is_plate
+from recognition.reading.selection import edges_of, is_plate
 from recognition.types import BgrImage
 
 
@@ -76,9 +76,7 @@ def _read(photo: Photo, data: bytes, recognizer: Recognizer) -> tuple[PhotoResul
 
 def prediction_of(reading: PlateReading) -> Prediction:
     """Convert a reading to the form that is compared with labels."""
-    box = reading.box
-    corners = (box.x, box.y, box.x + box.width, box.y + box.height)
-    return Prediction(reading.text, reading.confidence, corners)
+    return Prediction(reading.text, reading.confidence, edges_of(reading))
 
 
 def _grey(photo: Photo) -> BgrImage:
@@ -90,12 +88,9 @@ def _grey(photo: Photo) -> BgrImage:
 
 def write_predictions(path: Path, results: Iterable[PhotoResult]) -> None:
     """Write one JSON object per line and photo, with all readings regardless of thresholds."""
-    path.write_text("".join(map(_line, results)), encoding="utf-8")
-
-
-def _line(result: PhotoResult) -> str:
-    plates = [
-        {"text": one.text, "conf": one.confidence, "box": one.box} for one in result.predictions
-    ]
-    row = {"image": result.photo.name, "plates": plates, "ms": result.cpu_ms}
-    return json.dumps(row) + "\n"
+    with path.open("w", encoding="utf-8") as file:
+        for result in results:
+            found = result.predictions
+            plates = [{"text": one.text, "conf": one.confidence, "box": one.box} for one in found]
+            row = {"image": result.photo.name, "plates": plates, "ms": result.cpu_ms}
+            file.write(json.dumps(row) + "\n")

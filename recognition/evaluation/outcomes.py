@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from types import MappingProxyType
 from typing import Final
 
 from recognition.evaluation.photos import LabelledPlate, Photo
@@ -111,12 +110,10 @@ def _country(outcome: PlateOutcome) -> str:
     return region if region.startswith("eu-") else region.split("-")[0]
 
 
-CLASSES: Final[Mapping[str, Callable[[PlateOutcome], str]]] = MappingProxyType(
-    {
-        "data set": lambda outcome: outcome.photo.group,
-        "plate width": _width,
-        "shape": _shape,
-        "country": _country,
-    }
-)
+CLASSES: Final[Mapping[str, Callable[[PlateOutcome], str]]] = {
+    "data set": lambda outcome: outcome.photo.group,
+    "plate width": _width,
+    "shape": _shape,
+    "country": _country,
+}
 """Tables by name, each with the function that returns the class of an outcome."""

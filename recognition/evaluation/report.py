@@ -90,11 +90,7 @@ def as_text(summary: Summary) -> str:
         f"CPU time per photo, including decoding: median {summary.cpu_ms:.1f} ms",
     ]
     for name, slices in summary.tables:
-        lines += [
-            "",
-            f"| {name} | plates | found | exact | O=0 I=1 folded |",
-            "|---" * 5 + "|",
-        ]
+        lines += ["", f"| {name} | plates | found | exact | O=0 I=1 folded |", "|---" * 5 + "|"]
         lines += [
             f"| {o.name} | {o.plates} | {o.found} | {o.exact} of {o.certain} | {o.folded} |"
             for o in slices

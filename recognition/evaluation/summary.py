@@ -1,8 +1,8 @@
 """Aggregates the results of an evaluation."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
-from typing import Any, Final
+from dataclasses import dataclass
+from typing import Final
 
 import numpy as np
 
@@ -66,10 +66,6 @@ class Summary:
     cpu_ms: float
     tables: tuple[tuple[str, tuple[Slice, ...]], ...]
     bins: tuple[Bin, ...]
-
-    def as_json(self) -> dict[str, Any]:
-        """Return the fields as a dictionary for JSON."""
-        return asdict(self)
 
 
 def summarise(results: Sequence[PhotoResult]) -> Summary:

@@ -119,13 +119,11 @@ class PlateFormats:
         """
         of_length = [[p for p in own if len(p.fits) == length] for own in self._by_region]
         best = int(region.argmax())
-        if of_length[best]:
-            return of_length[best] if region[
-                best
-            ] >= MIN_REGION_PROBABILITY else [], 1 - NO_FORMAT_SHARE
-        others = [
-            bool(all_) and not own for all_, own in zip(self._by_region, of_length, strict=True)
-        ]
+        if own := of_length[best]:
+            is_certain = region[best] >= MIN_REGION_PROBABILITY
+            return own if is_certain else [], 1 - NO_FORMAT_SHARE
+        pairs = zip(self._by_region, of_length, strict=True)
+        others = [bool(all_) and not own for all_, own in pairs]
         unnamed = float(region[self._is_none | others].sum())
         patterns = [p for p in self._unnamed if len(p.fits) == length]
         return patterns, unnamed * (1 - NO_UNNAMED_FORMAT_SHARE)

@@ -31,11 +31,12 @@ def best_readings(readings: list[PlateReading]) -> list[PlateReading]:
 
     kept: list[PlateReading] = []
     for one in sorted(readings, key=rank, reverse=True):
-        if all(overlap_coefficient(_box(one), _box(o)) < SAME_PLATE_OVERLAP for o in kept):
+        if all(overlap_coefficient(edges_of(one), edges_of(o)) < SAME_PLATE_OVERLAP for o in kept):
             kept.append(one)
     return sorted(kept, key=lambda one: one.detection_confidence, reverse=True)
 
 
-def _box(reading: PlateReading) -> Box:
+def edges_of(reading: PlateReading) -> Box:
+    """Return the left, top, right and bottom of a reading's box in pixels."""
     box = reading.box
     return box.x, box.y, box.x + box.width, box.y + box.height

@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from recognition.evaluation.photos import Photo
 from recognition.models.third_party_models import DEFAULT_GREY
-from recognition.types import Box, grown, overlaps
+from recognition.types import Box, grown, overlap_coefficient
 from tools.training.labels import Labels
 from tools.training.photos import Image, as_image, read_image
 from tools.training.staging import exchange_plates, floating_plates
@@ -165,7 +165,7 @@ def plate_free_part(
         x1 = int(rng.integers(0, photo.width - width + 1))
         y1 = int(rng.integers(0, photo.height - height + 1))
         part = (x1, y1, x1 + width, y1 + height)
-        if not any(overlaps(part, box) for box in label.plates + label.masked):
+        if not any(overlap_coefficient(part, box) for box in label.plates + label.masked):
             return part
     return None
 

@@ -6,7 +6,7 @@ import numpy as np
 from PIL import Image as PillowImage
 from PIL import ImageDraw, ImageFont
 
-from recognition.types import Box, overlaps
+from recognition.types import Box, overlap_coefficient
 from tools.synthetic import lettering
 from tools.synthetic.lettering import Face
 from tools.training.photos import Image, as_image
@@ -38,7 +38,7 @@ def add_writing(
         top, left = (int(rng.integers(0, max(1, image.shape[i] - sign.shape[i]))) for i in (0, 1))
         part = image[top : top + sign.shape[0], left : left + sign.shape[1]]
         place = (left, top, left + part.shape[1], top + part.shape[0])
-        if not any(overlaps(place, box) for box in keep_clear):
+        if not any(overlap_coefficient(place, box) for box in keep_clear):
             sign = sign[: part.shape[0], : part.shape[1]]
             ink = sign[..., 3:] / 255.0
             part[:] = (part * (1 - ink) + sign[..., :3] * ink).astype(np.uint8)

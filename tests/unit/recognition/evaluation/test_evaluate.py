@@ -1,6 +1,7 @@
 """A whole evaluation with models of known results: its figures and its page."""
 
 import json
+from dataclasses import asdict
 from pathlib import Path
 
 import cv2
@@ -49,7 +50,7 @@ def test_figures_count_right_and_wrong(tmp_path: Path) -> None:
     assert (summary.invented, summary.false_alarms, summary.exhaustive_photos) == (0, 0, 3)
     assert summary.calibration_error == pytest.approx(0.9 - 1 / 3, abs=1e-3)
     assert "exact 33.3 %" in as_text(summary)
-    assert json.loads(json.dumps(summary.as_json()))["plates"] == 3
+    assert json.loads(json.dumps(asdict(summary)))["plates"] == 3
 
 
 def test_the_page_shows_each_miss_and_trusts_no_text(tmp_path: Path) -> None:
