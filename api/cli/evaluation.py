@@ -58,7 +58,6 @@ def _evaluate(
     from recognition.evaluation.report import Miss, as_text, misses, write_report
     from recognition.evaluation.summary import summarise
     from recognition.settings import RecognizerSettings
-    from recognition.types import BgrImage
 
     named = {"recognition_detector_model": detector, "recognition_reader_model": reader}
     given = {name: str(file) for name, file in named.items() if file is not None}
@@ -68,16 +67,14 @@ def _evaluate(
     found = load_photo_file(path, split)
     if not found:
         raise InvalidInputError(f"{path} contains no photos of this split", code="no_photos")
-    wrong: list[Miss] = []
+    results, wrong = list[PhotoResult](), list[Miss]()
     recognizer = Recognizer(settings)
     with typer.progressbar(length=len(found), label="photos", file=sys.stderr) as bar:
-
-        def done(result: PhotoResult, image: BgrImage) -> None:
+        for result, image in evaluate(found, recognizer):
+            results.append(result)
             if report is not None:
-                wrong.extend(misses(result, image))
+                wrong += misses(result, image)
             bar.update(1)
-
-        results = evaluate(found, recognizer, done)
     summary = summarise(results)
     if predictions is not None:
         write_predictions(predictions, results)

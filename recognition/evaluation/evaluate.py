@@ -2,7 +2,7 @@
 
 import json
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -42,26 +42,20 @@ class PhotoResult:
 
 
 def evaluate(
-    photos: Iterable[Photo],
-    recognizer: Recognizer,
-    done: Callable[[PhotoResult, BgrImage], object] = lambda _result, _image: None,
-) -> list[PhotoResult]:
-    """Return the result of each photo. Call ``done`` with each result and the photo's pixels.
+    photos: Iterable[Photo], recognizer: Recognizer
+) -> Iterator[tuple[PhotoResult, BgrImage]]:
+    """Yield the result and the pixels of each photo.
 
     Raises:
         OSError: a photo cannot be read.
     """
-    results = []
     for photo in photos:
         data = photo.path.read_bytes()
         try:
-            result, image = _read(photo, data, recognizer)
+            yield _read(photo, data, recognizer)
         except InvalidInputError as error:
-            image = _grey(photo)
-            result = PhotoResult(photo, (), (), outcomes(photo, ()), 0.0, str(error))
-        results.append(result)
-        done(result, image)
-    return results
+            refused = PhotoResult(photo, (), (), outcomes(photo, ()), 0.0, str(error))
+            yield refused, _grey(photo)
 
 
 def _read(photo: Photo, data: bytes, recognizer: Recognizer) -> tuple[PhotoResult, BgrImage]:

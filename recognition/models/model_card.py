@@ -34,10 +34,7 @@ END2END_ROW_VALUES = 7
 
 
 class InputCard(msgspec.Struct, frozen=True, kw_only=True):
-    """The image tensor. Pixel values (0 to 255) are multiplied by ``scale``. Sizes are in pixels.
-
-    If the size is variable, an image is shown on one of the ``canvases`` (width, height).
-    """
+    """The image tensor, and how an image becomes one."""
 
     name: str
     dtype: Literal["float32", "uint8"]
@@ -65,10 +62,7 @@ class DetectorOutputCard(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ReaderOutputCard(msgspec.Struct, frozen=True, kw_only=True):
-    """The output of a reader: its characters (in the order of the last axis), slots and regions.
-
-    Decoder ``slots``: N x slots x alphabet, the probability of each character in each slot.
-    """
+    """The output of a reader: N x slots x alphabet, the probability of each character."""
 
     decoder: Literal["slots"]
     name: str
@@ -87,14 +81,7 @@ class MarginsCard(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class TurnedCropsCard(msgspec.Struct, frozen=True, kw_only=True):
-    """Crops of a plate that may be tilted, rotated by ``step`` degrees in both directions.
-
-    Rotation continues, up to ``most`` degrees, in the direction that increases the mean character
-    probability. Only plates at least ``least_width`` pixels wide, with a detector score of at least
-    ``least_score`` and a probability from ``above`` to ``below``, are read this way. The
-    probability of the best result must be higher by ``gain``, and at least ``least``: with a lower
-    minimum, signs would become plates.
-    """
+    """Rotated crops of plates that may be tilted. With a lower ``least``, signs become plates."""
 
     step: Annotated[float, msgspec.Meta(ge=5, le=40)]
     most: Annotated[float, msgspec.Meta(ge=5, le=40)]
@@ -132,12 +119,7 @@ class CalibrationCard(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class PlateProbabilityCard(msgspec.Struct, frozen=True, kw_only=True):
-    """Weights for the log odds that a text belongs to a plate
-    (:mod:`recognition.reading.confidence`).
-
-    ``score`` is multiplied by the log odds of the detector's score, and ``least_sure`` by the log
-    odds of the least certain character. The other weights apply if the feature is present.
-    """
+    """Weights of the features in :mod:`recognition.reading.confidence`, in their order."""
 
     offset: float
     score: float
@@ -174,10 +156,7 @@ class ReaderCard(_Card, frozen=True, kw_only=True, tag="reader"):
 
 
 class CtcOutputCard(msgspec.Struct, frozen=True, kw_only=True):
-    """The output of a CTC reader: log probabilities, N x steps x (blank, then the alphabet).
-
-    ``look_alikes`` are groups of characters that the model confuses.
-    """
+    """The output of a CTC reader: log probabilities, N x steps x (blank, then the alphabet)."""
 
     name: str
     alphabet: str
@@ -187,10 +166,7 @@ class CtcOutputCard(msgspec.Struct, frozen=True, kw_only=True):
 class CtcReaderCard(_Card, frozen=True, kw_only=True, tag="line-reader"):
     """Model card of a CTC reader, the second reader, which reads a plate as a line of text.
 
-    Crops are resized to the input's height and a width that depends on the crop's shape, from
-    ``least_width`` to the input's width, in multiples of the stride. The model is used if the
-    reader's mean character probability is less than ``below`` and at least ``least``, below which
-    signs would become plates. The model's logarithms are multiplied by ``weight``.
+    With a lower ``least``, signs become plates.
     """
 
     least_width: int

@@ -109,18 +109,13 @@ def fetch_hub_reader(pinned_name: str) -> Path:
         raise MisconfiguredError(f"model {name} cannot be downloaded: {error}") from error
     finally:
         socket.setdefaulttimeout(before)
-    if sums:
-        _check_sums((Path(model), Path(config)), sums.split(","))
-    return _with_config(Path(model), Path(config))
-
-
-def _check_sums(files: tuple[Path, ...], sums: list[str]) -> None:
-    for file in files:
-        if (found := file_sha256(file)) not in sums:
+    for file in (model, config) if sums else ():
+        if (found := file_sha256(file)) not in sums.split(","):
             raise MisconfiguredError(
                 f"{file} has SHA-256 {found}, which is not one of the pinned checksums; delete the "
                 "file to download it again"
             )
+    return _with_config(model, config)
 
 
 def _with_config(model: Path, config: Path) -> Path:

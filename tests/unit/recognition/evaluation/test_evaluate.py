@@ -32,13 +32,8 @@ def photo_file(folder: Path, *texts: str) -> Path:
 
 
 def evaluated(*photos: str, folder: Path) -> tuple[list[PhotoResult], list[Miss]]:
-    found: list[Miss] = []
-    results = evaluate(
-        load_photo_file(photo_file(folder, *photos)),
-        recognizer("AB123CD"),
-        lambda result, image: found.extend(misses(result, image)),
-    )
-    return results, found
+    pairs = [*evaluate(load_photo_file(photo_file(folder, *photos)), recognizer("AB123CD"))]
+    return [result for result, _ in pairs], [miss for pair in pairs for miss in misses(*pair)]
 
 
 def test_figures_count_right_and_wrong(tmp_path: Path) -> None:
@@ -99,10 +94,9 @@ def test_a_list_may_have_gaps_and_labels_their_own_spelling(tmp_path: Path) -> N
 def test_a_file_that_is_no_image_costs_its_own_plates_only(tmp_path: Path) -> None:
     photos = load_photo_file(photo_file(tmp_path, "AB123CD", "AB123CD"))
     (tmp_path / "1.png").write_bytes(b"RIFF....WEBP")
-    found: list[Miss] = []
-    results = evaluate(
-        photos, recognizer("AB123CD"), lambda result, image: found.extend(misses(result, image))
-    )
+    pairs = [*evaluate(photos, recognizer("AB123CD"))]
+    results = [result for result, _ in pairs]
+    found = [miss for pair in pairs for miss in misses(*pair)]
     summary = summarise(results)
 
     assert (summary.plates, summary.exact.value) == (2, 0.5)
