@@ -81,9 +81,9 @@ def summarise(results: Sequence[PhotoResult]) -> Summary:
         photos=len(results),
         plates=len(found),
         certain=sum(outcome.plate.certain for outcome in found),
-        detected=_share(results, lambda _: True, lambda outcome: outcome.found),
-        exact=_share(results, _is_certain, lambda outcome: outcome.exact),
-        folded=_share(results, _is_certain, lambda outcome: outcome.folded),
+        detected=_share(results, lambda _: True, lambda one: one.found),
+        exact=_share(results, lambda one: one.plate.certain, lambda one: one.exact),
+        folded=_share(results, lambda one: one.plate.certain, lambda one: one.folded),
         calibration_error=calibration_error(rated),
         exhaustive_photos=len(exhaustive),
         false_alarms=sum(bool(one.invented) for one in exhaustive),
@@ -92,10 +92,6 @@ def summarise(results: Sequence[PhotoResult]) -> Summary:
         tables=tuple((name, _slices(found, name)) for name in CLASSES),
         bins=tuple(reliability(rated)),
     )
-
-
-def _is_certain(outcome: PlateOutcome) -> bool:
-    return outcome.plate.certain
 
 
 def _share(

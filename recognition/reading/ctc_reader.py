@@ -45,8 +45,8 @@ def candidate_texts(slots: Slots, pad: int) -> Texts:
         ]
         longer = [((*text, i), score + np.log(slot[i])) for text, score in beam for i in best]
         beam = sorted(longer, key=lambda row: -row[1])[:MAX_TEXTS]
-    texts = (_stripped(text, pad) for text, _ in beam)
-    return tuple(dict.fromkeys(text for text in texts if text and pad not in text))
+    filled = [(text, tuple(i for i in text if i != pad)) for text, _ in beam]
+    return tuple(dict.fromkeys(own for text, own in filled if own and text[: len(own)] == own))
 
 
 def greedy_text(logs: CtcLogProbs) -> tuple[int, ...]:
@@ -103,13 +103,6 @@ def fuse(slots: Slots, logs: CtcLogProbs, texts: Texts, pad: int, weight: float)
     for row, part in zip(padded, share / share.sum(), strict=True):
         result[places, row] += part
     return result
-
-
-def _stripped(text: tuple[int, ...], pad: int) -> tuple[int, ...]:
-    end = len(text)
-    while end and text[end - 1] == pad:
-        end -= 1
-    return text[:end]
 
 
 def _shifted(score: FloatArray, by: int) -> FloatArray:

@@ -52,7 +52,8 @@ class _Request:
 
     def wait(self, longer_seconds: float = 0.0) -> None:
         """Start waiting for a worker until the request expires."""
-        self._expiry = self._loop.call_later(self._wait_seconds + longer_seconds, self._expire)
+        error = RecognizerBusyError("no inference worker became available in time")
+        self._expiry = self._loop.call_later(self._wait_seconds + longer_seconds, self.fail, error)
 
     def claim(self) -> bool:
         """Stop the expiry. Return whether the caller still needs the answer."""
@@ -67,9 +68,6 @@ class _Request:
         self._expiry.cancel()
         if not self.answer.done():
             self.answer.set_exception(error)
-
-    def _expire(self) -> None:
-        self.fail(RecognizerBusyError("no inference worker became available in time"))
 
 
 class RecognizerPool:
