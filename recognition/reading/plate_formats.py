@@ -24,9 +24,6 @@ class _Pattern(NamedTuple):
     counts: FloatArray
 
 
-Groups = list[list[int]]
-"""Positions of characters that look the same."""
-
 MIN_REGION_PROBABILITY = 0.7
 """Minimum probability of a country whose formats are used."""
 
@@ -55,7 +52,7 @@ formats of their states and provinces, which readers confuse.
 (2026-11).
 """
 
-_IDENTICAL = {"United States": ("0O",)}
+_IDENTICAL = {"United States": "0O"}
 """Characters that a country's typefaces draw alike. The format decides between them."""
 
 _IDENTICAL_POWER = 1 / 3
@@ -89,7 +86,8 @@ class PlateFormats:
         self._pad = pad
         characters = [alphabet[i] for i in self._places]
         self._by_region = [_patterns(_FORMATS.get(name, ""), characters) for name in regions]
-        self._identical = [_groups(_IDENTICAL.get(name, ()), characters) for name in regions]
+        drawn_alike = [_IDENTICAL.get(name, "") for name in regions]
+        self._identical = [[i for i, c in enumerate(characters) if c in one] for one in drawn_alike]
         self._is_none = np.array([name == "Unknown" for name in regions])
         self._unnamed = [p for one in _UNNAMED.values() for p in _patterns(one, characters)]
 
@@ -102,12 +100,12 @@ class PlateFormats:
         filled = slots.argmax(axis=-1) != self._pad
         patterns, share = self._patterns_of(int(filled.sum()), region)
         rows = np.flatnonzero(filled)[:, None]
-        groups = self._identical[int(region.argmax())] if patterns else []
-        shapes = _levelled(np.asarray(slots[rows, self._places], np.float64), groups)
+        identical = self._identical[int(region.argmax())] if patterns else []
+        shapes = _levelled(np.asarray(slots[rows, self._places], np.float64), identical)
         if not patterns or shapes.max(axis=-1).mean() >= CERTAIN_PROBABILITY:
             return slots
         weighted = np.array(slots, np.float64)
-        weighted[rows, self._places] = _capped(shapes, _mixed(shapes, patterns, share), groups)
+        weighted[rows, self._places] = _capped(shapes, _mixed(shapes, patterns, share), identical)
         return weighted
 
     def _patterns_of(self, length: int, region: FloatArray) -> tuple[list[_Pattern], float]:
@@ -144,38 +142,30 @@ def _mixed(slots: FloatArray, patterns: list[_Pattern], share: float) -> FloatAr
     return np.asarray(sums * mixed / (by_none + by_format.sum()))
 
 
-def _levelled(slots: FloatArray, groups: Groups) -> FloatArray:
-    """Return the slots with similar probabilities for the characters of a group. Keep the sums."""
+def _levelled(slots: FloatArray, identical: list[int]) -> FloatArray:
+    """Return the slots with similar probabilities for identical characters. Keep the sums."""
     slots = slots.copy()
-    for group in groups:
-        odds = np.maximum(slots[:, group], _MIN_PROBABILITY) ** _IDENTICAL_POWER
-        total = slots[:, group].sum(axis=-1, keepdims=True)
-        slots[:, group] = total * odds / odds.sum(axis=-1, keepdims=True)
+    odds = np.maximum(slots[:, identical], _MIN_PROBABILITY) ** _IDENTICAL_POWER
+    total = slots[:, identical].sum(axis=-1, keepdims=True)
+    slots[:, identical] = total * odds / odds.sum(axis=-1, keepdims=True)
     return slots
 
 
-def _capped(before: FloatArray, after: FloatArray, groups: Groups) -> FloatArray:
+def _capped(before: FloatArray, after: FloatArray, identical: list[int]) -> FloatArray:
     """Return ``after``, with changed characters at most as likely as the previous characters were.
 
     The format decides between two similar characters, but is not evidence that the image shows
     either. The excess is distributed equally to all characters. Sums and order do not change.
-    Between the characters of a group, only the format decides, so they are not limited.
+    Between identical characters, only the format decides, so they are not limited.
     """
     alike = np.arange(before.shape[-1])
-    for group in groups:
-        alike[group] = group[0]
+    alike[identical] = min(identical, default=0)
     even = after.mean(axis=-1, keepdims=True)
     limit, reached = (rows.max(axis=-1, keepdims=True) for rows in (before, after))
     is_other = alike[before.argmax(axis=-1)] != alike[after.argmax(axis=-1)]
     changed = is_other[:, None] & (reached > limit)
     share = np.divide(limit - even, reached - even, out=np.ones_like(even), where=changed)
     return np.asarray(even + share * (after - even))
-
-
-def _groups(identical: tuple[str, ...], characters: list[str]) -> Groups:
-    """Return the positions of the characters of each group."""
-    known = (tuple(filter(characters.__contains__, group)) for group in identical)
-    return [list(map(characters.index, group)) for group in known if group]
 
 
 def _patterns(formats: str, characters: list[str]) -> list[_Pattern]:
