@@ -14,15 +14,15 @@ from tools.scripts.settings_docs import settings_classes
 ROOT: Final = Path(__file__).resolve().parents[2]
 
 LINES: Final[Mapping[str, int]] = {
-    "api": 28_421,
-    "streams": 13_479,
+    "api": 28_420,
+    "streams": 13_475,
     "common": 8_701,
     "ingest": 6_182,
-    "recognition": 4_815,
+    "recognition": 4_578,
     "analytics_sql": 3_659,
     "deploy": 4_193,
     "tools": 6_964,
-    "tests": 79_149,
+    "tests": 79_144,
 }
 """Maximum lines of Python in each top-level folder."""
 

@@ -23,8 +23,8 @@ def read_card(model: Path) -> Card:
 
 def write_card(model: Path, card: Card) -> None:
     """Write the model card next to an ONNX file, with the file's current SHA-256."""
-    text = as_json(card | {"sha256": file_sha256(model)}) + "\n"
-    model.with_suffix(".json").write_text(text)
+    fresh = card | {"sha256": file_sha256(model)}
+    model.with_suffix(".json").write_text(as_json(fresh) + "\n")
 
 
 def as_json(value: Any, indent: str = "") -> str:
@@ -37,13 +37,12 @@ def as_json(value: Any, indent: str = "") -> str:
         items = [f"{json.dumps(key)}: {as_json(value[key], indent + ' ')}" for key in value]
     else:
         items = [as_json(item, indent + " ") for item in value]
+    body = f",{inner}".join(items)
     if max(map(len, items)) <= _SHORT:
         # Only wrap between items. Encoded JSON contains no zero characters.
         words = ", ".join(item.replace(" ", "\0") for item in items)
         lines = textwrap.wrap(words, _LINE, break_long_words=False, break_on_hyphens=False)
         body = inner.join(lines).replace("\0", " ")
-    else:
-        body = f",{inner}".join(items)
     return f"{line[0]}{inner}{body}\n{indent}{line[-1]}"
 
 
