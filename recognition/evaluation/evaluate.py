@@ -12,7 +12,7 @@ from common.errors import InvalidInputError
 from common.records.frames import MAX_SIDE_PX
 from common.records.recognitions import PlateReading
 from recognition.engine import Recognizer
-from recognition.evaluation.outcomes import PlateOutcome, Prediction, on_no_plate, outcomes
+from recognition.evaluation.outcomes import PlateOutcome, on_no_plate, outcomes
 from recognition.evaluation.photos import Photo
 from recognition.images import decode_image
 from recognition.reading.selection import edges_of, is_plate
@@ -29,14 +29,14 @@ class PhotoResult:
     """
 
     photo: Photo
-    predictions: tuple[Prediction, ...]
-    reported: tuple[Prediction, ...]
+    predictions: tuple[PlateReading, ...]
+    reported: tuple[PlateReading, ...]
     outcomes: tuple[PlateOutcome, ...]
     cpu_ms: float
     refused: str = ""
 
     @property
-    def invented(self) -> tuple[Prediction, ...]:
+    def invented(self) -> tuple[PlateReading, ...]:
         """Reported readings that are on no boxed plate: errors, if every plate is boxed."""
         return on_no_plate(self.photo, self.reported)
 
@@ -61,16 +61,10 @@ def evaluate(
 def _read(photo: Photo, data: bytes, recognizer: Recognizer) -> tuple[PhotoResult, BgrImage]:
     started = time.process_time()
     image = decode_image(data)
-    readings = recognizer.detect_and_read(image)
+    found = tuple(recognizer.detect_and_read(image))
     cpu_ms = 1000 * (time.process_time() - started)
-    found = tuple(map(prediction_of, readings))
-    reported = tuple(prediction_of(one) for one in readings if is_plate(one))
+    reported = tuple(filter(is_plate, found))
     return PhotoResult(photo, found, reported, outcomes(photo, found), cpu_ms), image
-
-
-def prediction_of(reading: PlateReading) -> Prediction:
-    """Convert a reading to the form that is compared with labels."""
-    return Prediction(reading.text, reading.confidence, edges_of(reading))
 
 
 def _grey(photo: Photo) -> BgrImage:
@@ -84,7 +78,9 @@ def write_predictions(path: Path, results: Iterable[PhotoResult]) -> None:
     """Write one JSON object per line and photo, with all readings regardless of thresholds."""
     with path.open("w", encoding="utf-8") as file:
         for result in results:
-            found = result.predictions
-            plates = [{"text": one.text, "conf": one.confidence, "box": one.box} for one in found]
+            plates = [
+                {"text": one.text, "conf": one.confidence, "box": edges_of(one)}
+                for one in result.predictions
+            ]
             row = {"image": result.photo.name, "plates": plates, "ms": result.cpu_ms}
             file.write(json.dumps(row) + "\n")

@@ -4,8 +4,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
+from common.records.recognitions import PlateReading
 from recognition.evaluation.photos import LabelledPlate, Photo
-from recognition.types import Box, iou
+from recognition.reading.selection import edges_of
+from recognition.types import iou
 
 DETECTED_IOU: Final = 0.5
 SAME_PLATE_IOU: Final = 0.3
@@ -19,15 +21,6 @@ _TWO_ROWS_BELOW_ASPECT: Final = 2.2
 
 
 @dataclass(frozen=True)
-class Prediction:
-    """A plate found by the engine. ``confidence`` is 0 to 1, and ``box`` is in photo pixels."""
-
-    text: str
-    confidence: float
-    box: Box
-
-
-@dataclass(frozen=True)
 class PlateOutcome:
     """A labelled plate and the engine's result.
 
@@ -37,7 +30,7 @@ class PlateOutcome:
 
     photo: Photo
     plate: LabelledPlate
-    prediction: Prediction | None
+    prediction: PlateReading | None
     found: bool
 
     @property
@@ -55,7 +48,7 @@ class PlateOutcome:
         return self.prediction.text if self.prediction else ""
 
 
-def outcomes(photo: Photo, predictions: tuple[Prediction, ...]) -> tuple[PlateOutcome, ...]:
+def outcomes(photo: Photo, predictions: tuple[PlateReading, ...]) -> tuple[PlateOutcome, ...]:
     """Return the outcome of each plate of a photo.
 
     If a photo has only one plate, a correct text counts regardless of its position.
@@ -65,25 +58,25 @@ def outcomes(photo: Photo, predictions: tuple[Prediction, ...]) -> tuple[PlateOu
             photo,
             plate,
             _counting(photo, plate, predictions),
-            any(iou(plate.box, one.box) >= DETECTED_IOU for one in predictions),
+            any(iou(plate.box, edges_of(one)) >= DETECTED_IOU for one in predictions),
         )
         for plate in photo.plates
     )
 
 
-def on_no_plate(photo: Photo, predictions: tuple[Prediction, ...]) -> tuple[Prediction, ...]:
+def on_no_plate(photo: Photo, predictions: tuple[PlateReading, ...]) -> tuple[PlateReading, ...]:
     """Return the readings that are on none of a photo's boxed plates."""
     return tuple(
         one
         for one in predictions
-        if all(iou(one.box, plate.box) < SAME_PLATE_IOU for plate in photo.plates)
+        if all(iou(plate.box, edges_of(one)) < SAME_PLATE_IOU for plate in photo.plates)
     )
 
 
 def _counting(
-    photo: Photo, plate: LabelledPlate, predictions: tuple[Prediction, ...]
-) -> Prediction | None:
-    near = [one for one in predictions if iou(one.box, plate.box) >= SAME_PLATE_IOU]
+    photo: Photo, plate: LabelledPlate, predictions: tuple[PlateReading, ...]
+) -> PlateReading | None:
+    near = [one for one in predictions if iou(plate.box, edges_of(one)) >= SAME_PLATE_IOU]
     near.sort(key=lambda one: -one.confidence)
     counted = predictions if len(photo.plates) == 1 else near
     text = plate.text.translate(FOLDED)

@@ -13,6 +13,7 @@ from recognition.evaluation.evaluate import PhotoResult
 from recognition.evaluation.outcomes import PlateOutcome
 from recognition.evaluation.summary import MeasuredShare, Summary
 from recognition.reading.crops import cut
+from recognition.reading.selection import edges_of
 from recognition.types import BgrImage, Box, grown
 
 _IMAGE_WIDTH_PX: Final = 260
@@ -51,7 +52,7 @@ def misses(result: PhotoResult, image: BgrImage) -> list[Miss]:
         rows += [
             Miss("no plate", name, "", f"{one.text} {one.confidence:.2f}", picture)
             for one in result.invented
-            if (picture := _picture(image, one.box))
+            if (picture := _picture(image, edges_of(one)))
         ]
     return rows
 

@@ -269,7 +269,10 @@ class RecognizerPool:
             raise
         else:
             request.succeed(outcome)
-            return self._is_small_enough(worker, outcome.resident_bytes)
+            size = outcome.resident_bytes
+            if size <= self._settings.worker_memory_bytes:
+                return True
+            log.warning("inference_worker_too_large", pid=worker.pid, resident_bytes=size)
         finally:
             self.working -= 1
         return False
@@ -290,12 +293,6 @@ class RecognizerPool:
             before_seconds += one.timeout_seconds
         self._suspects.extend((request, *in_flight))
         in_flight.clear()
-
-    def _is_small_enough(self, worker: WorkerProcess, resident_bytes: int) -> bool:
-        if resident_bytes <= self._settings.worker_memory_bytes:
-            return True
-        log.warning("inference_worker_too_large", pid=worker.pid, resident_bytes=resident_bytes)
-        return False
 
 
 async def _receive_within(worker: WorkerProcess, seconds: float) -> JobOutcome:

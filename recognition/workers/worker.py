@@ -47,15 +47,11 @@ JobHandler = Callable[[list[Job]], list[JobOutcome]]
 """Handles a batch of jobs. Returns one outcome per job, in order."""
 
 
-def main() -> None:
-    """Handle the parent's jobs until the parent closes the socket or dies."""
-    run_worker(_image_reader)
-
-
 def run_worker(make_handler: Callable[[RecognizerPoolSettings], JobHandler]) -> None:
     """Create the handler, report to the parent, then handle the parent's jobs. Reads ``sys.argv``.
 
-    Waiting jobs are handled as a batch of at most the configured size.
+    Ends when the parent closes the socket or dies. Waiting jobs are handled as a batch of at most
+    the configured size.
     """
     descriptor, parent_pid, settings_json = sys.argv[1:]
     _die_with_parent(int(parent_pid))
@@ -196,4 +192,4 @@ def _answer(connection: socket.socket, outcome: JobOutcome) -> None:
 
 
 if __name__ == "__main__":
-    main()
+    run_worker(_image_reader)
