@@ -12,7 +12,6 @@ from recognition.analysis_hints import NOTHING_KNOWN, AnalysisHints, KnownPlate
 from recognition.detection.detector import Detector
 from recognition.detection.known_plates import split_known
 from recognition.detection.plate_search import deduplicate_detections, find_plates
-from recognition.images import as_bgr
 from recognition.reading.plate_reading import ReadingCalibrator
 from recognition.reading.reader import Plate, Reader
 from recognition.reading.selection import best_readings, is_plate
@@ -61,9 +60,6 @@ class Recognizer:
 
         Plates narrower than ``min_plate_width_px``, or than 32 px, are not read. Readings that are
         too short or have too low a confidence are dropped.
-
-        Raises:
-            InvalidInputError: the image is not H×W×3, H×W or H×W×4 uint8.
         """
         return self.find_all([image], [min_plate_width_px])[0].readings
 
@@ -76,20 +72,14 @@ class Recognizer:
         """Return the readings of each image (:meth:`recognize`), and the plates without a reading.
 
         ``hints`` are the expected plates of each image. Without hints, all plates are read.
-
-        Raises:
-            InvalidInputError: an image is not H×W×3, H×W or H×W×4 uint8.
         """
         hints = hints or [NOTHING_KNOWN] * len(images)
-        images = list(map(as_bgr, images))
         min_widths_px = [max(_MIN_READ_WIDTH_PX, one) for one in min_plate_widths_px]
         detections = find_plates(self._detector, images, hints)
         split = list(map(split_known, detections, hints))
         plates = [
             [Plate(image, one) for one in unknown if _is_read(one, min_width_px)]
-            for image, (unknown, _), min_width_px in zip(
-                images, split, min_widths_px, strict=True
-            )
+            for image, (unknown, _), min_width_px in zip(images, split, min_widths_px, strict=True)
         ]
         return [
             _filtered(readings, unknown, min_width_px, known)
@@ -100,7 +90,6 @@ class Recognizer:
 
     def detect_and_read(self, image: BgrImage) -> list[PlateReading]:
         """Return all readings of the image, even those that :func:`is_plate` rejects."""
-        image = as_bgr(image)
         (found,) = find_plates(self._detector, [image], [NOTHING_KNOWN])
         return self._read([[Plate(image, one) for one in found]])[0]
 
@@ -135,8 +124,6 @@ def _filtered(
     followed: tuple[KnownPlate, ...],
 ) -> FoundPlates:
     kept = list(filter(is_plate, readings))
-    narrow = [
-        one for one in found if one.width_px < min_width_px and one.score >= _MIN_READ_SCORE
-    ]
+    narrow = [one for one in found if one.width_px < min_width_px and one.score >= _MIN_READ_SCORE]
     small = len(deduplicate_detections(narrow))
     return FoundPlates(kept, PlatesLeft(small=small, unread=len(readings) - len(kept)), followed)

@@ -3,7 +3,6 @@
 import io
 import re
 import struct
-from typing import Any
 
 import cv2
 import numpy as np
@@ -77,25 +76,6 @@ def decode_image(data: bytes, *, enough_px: int | None = None) -> BgrImage:
         if header.mode in _MODES_FOR_LIBJPEG:
             return _turned(_decode_with_libjpeg(data, enough_px), header)
         return _decode_with_pillow(header)
-
-
-def as_bgr(image: npt.NDArray[Any]) -> BgrImage:
-    """Return pixels as H×W×3 uint8 (BGR), converted from grey (H×W) or with alpha (H×W×4).
-
-    Raises:
-        InvalidInputError: the shape or type is not supported, or the image is empty (code
-            ``unsupported_image``).
-    """
-    channels = image.shape[2] if image.ndim == 3 else 1 if image.ndim == 2 else 0
-    if image.dtype != np.uint8 or channels not in (1, 3, 4) or not image.size:
-        raise InvalidInputError(
-            f"The image must be H×W×3 uint8 (BGR), not {image.dtype} of {image.shape}.",
-            code="unsupported_image",
-        )
-    if channels == 3:
-        return image
-    how = cv2.COLOR_GRAY2BGR if channels == 1 else cv2.COLOR_BGRA2BGR
-    return np.asarray(cv2.cvtColor(image, how), np.uint8)
 
 
 def _is_jpeg(data: bytes) -> bool:

@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 from msgspec.structs import replace
 
-from common.errors import InvalidInputError
 from recognition.detection.detector import Detector
 from recognition.engine import Recognizer
 from recognition.models.model_card import CalibrationCard, PlateProbabilityCard
@@ -12,7 +11,7 @@ from recognition.models.runtime import Tensor
 from recognition.reading.confidence import PlateFeatures
 from recognition.reading.plate_reading import plate_features
 from recognition.reading.reader import Plate, Reader
-from recognition.types import BgrImage, Character, CropText, Detection
+from recognition.types import Character, CropText, Detection
 from tests.unit.recognition.cards import (
     SaidModel,
     centre_rows,
@@ -127,23 +126,6 @@ def test_of_one_plate_the_box_with_the_better_reading_counts(
     found = Recognizer(fields, (detector, Reader(reader_card(), SaidModel(say)))).recognize(IMAGE)
 
     assert [one.text for one in found] == [text, "XY987ZW"]
-
-
-@pytest.mark.parametrize("shape", [(320, 320), (320, 320, 1), (320, 320, 4)])
-def test_grey_images_and_those_with_alpha_are_read(shape: tuple[int, ...]) -> None:
-    assert recognizer("AB123CD").recognize(np.zeros(shape, np.uint8))
-
-
-@pytest.mark.parametrize(
-    "image",
-    [np.zeros((0, 320, 3), np.uint8), np.zeros((32, 32, 3)), np.zeros((32, 32, 2), np.uint8)],
-    ids=["empty", "floats", "two channels"],
-)
-def test_what_is_no_image_is_refused(image: BgrImage) -> None:
-    for call in (recognizer().recognize, recognizer().detect_and_read):
-        with pytest.raises(InvalidInputError, match="uint8") as refused:
-            call(image)
-        assert refused.value.code == "unsupported_image"
 
 
 def test_no_more_plates_than_the_limit(monkeypatch: pytest.MonkeyPatch) -> None:
