@@ -65,7 +65,6 @@ from api.webhooks.repository import WebhookRepository
 from api.webhooks.service import DisabledWebhookEmail, Webhooks, WebhookStatusCache
 from common.kafka.compacted import CompactedTopicReader
 from common.kafka.stage_progress import stage_progress
-from common.kafka.tailer import stop_tailers
 from common.metrics import LABELLED_CAMERAS
 from common.records.cameras import CameraStatus
 from common.records.deliveries import WebhookStatus
@@ -334,10 +333,9 @@ async def open_services(settings: ApiSettings) -> AsyncIterator[Services]:
         )
         stack.push_async_callback(services.close)
 
-        tailers = (camera_feed, feed, webhook_feed)
-        for tailer in tailers:
+        for tailer in (camera_feed, feed, webhook_feed):
             tailer.start()
-        stack.push_async_callback(stop_tailers, tailers)
+            stack.callback(tailer.stop)
         engine.start()
         stack.push_async_callback(engine.stop)
         sweeping = [asyncio.create_task(sweeper.run()) for sweeper in services.sweepers()]

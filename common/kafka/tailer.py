@@ -5,7 +5,7 @@ import threading
 import time
 from abc import ABC, abstractmethod
 from collections import deque
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 
 import structlog
 from kafka import KafkaConsumer, TopicPartition
@@ -19,8 +19,8 @@ from common.settings import KafkaSettings
 
 log = structlog.get_logger()
 
-# Maximum delay of a stop. Each poll and each fetch takes 1 ms of CPU time.
-_POLL_MS = 1_000
+# A poll does not return if compaction has deleted the last records of a partition.
+_CATCH_UP_MS = 1_000
 # A broker delays the response to a fetch by this long if there are no records. The fetch covers all
 # partitions, so the response is sent with the first record. Other requests wait for the fetch.
 _FETCH_MAX_WAIT_MS = 4_000
@@ -29,7 +29,6 @@ _SILENT_SECONDS = 15.0
 _CHECK_SECONDS = 6.0
 _CHECK_MS = 6_000
 _BOOTSTRAP_MS = 5_000
-_STOP_SECONDS = 5.0
 
 
 class TopicTailer(ABC):
@@ -68,9 +67,8 @@ class TopicTailer(ABC):
         self._thread.start()
 
     def stop(self) -> None:
-        """Stop the thread and wait until it has exited."""
+        """Stop reading. The thread exits within seconds, or with the process."""
         self._stop.set()
-        self._thread.join(timeout=_STOP_SECONDS)
 
     async def wait_until_caught_up(self) -> None:
         """Wait until all records that existed at the start have been handled."""
@@ -149,11 +147,14 @@ class TopicTailer(ABC):
                 self.on_caught_up()
                 self.call_on_loop(self._caught_up.set)
                 log.info("topic_feed_caught_up", topic=self._topic.name)
-            for records in consumer.poll(timeout_ms=_POLL_MS).values():
-                self.handle_records(records)
-            if time.monotonic() - self._alive_at > _CHECK_SECONDS:
+            left_ms = (self._alive_at + _CHECK_SECONDS - time.monotonic()) * 1000
+            if left_ms <= 0:
                 # A poll does not report an unavailable broker, but this call does.
                 self._ends(consumer, partitions)
+                continue
+            wait_ms = min(left_ms, _CATCH_UP_MS) if is_behind else left_ms
+            for records in consumer.poll(timeout_ms=wait_ms).values():
+                self.handle_records(records)
 
     def _ends(
         self, consumer: KafkaConsumer, partitions: list[TopicPartition]
@@ -166,8 +167,3 @@ class TopicTailer(ABC):
     def _partitions(self, consumer: KafkaConsumer) -> list[TopicPartition]:
         topic = topic_name(self._settings, self._topic)
         return [TopicPartition(topic, n) for n in consumer.partitions_for_topic(topic) or ()]
-
-
-async def stop_tailers(tailers: Iterable[TopicTailer]) -> None:
-    """Stop all tailers concurrently."""
-    await asyncio.gather(*(asyncio.to_thread(tailer.stop) for tailer in tailers))

@@ -68,12 +68,7 @@ def build_alerts(settings: AlertSettings) -> StageApp:
 
 def _add_agent(app: StageApp, topic: Topic, take: HandleBatch) -> None:
     add_batch_agent(
-        app,
-        topic,
-        take,
-        stage=STAGE,
-        max_batch=_BATCH_SIZE,
-        within_seconds=_BATCH_WAIT_SECONDS,
+        app, topic, take, stage=STAGE, max_batch=_BATCH_SIZE, within_seconds=_BATCH_WAIT_SECONDS
     )
 
 

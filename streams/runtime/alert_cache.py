@@ -129,4 +129,4 @@ class AlertSubscription(Service):
 
     async def on_stop(self) -> None:
         """Stop reading."""
-        await asyncio.to_thread(self._reader.stop)
+        self._reader.stop()

@@ -11,7 +11,6 @@ import faust
 from mode import Service
 
 from common.kafka.compacted import CompactedTopicReader
-from common.kafka.tailer import stop_tailers
 from common.mail.rate_limit import HourlyLimits
 from common.owner_limits import LimitUsageGauge
 from common.records.alerts import AlertConfig, AlertTrigger
@@ -115,7 +114,8 @@ class DeliveryService(Service):
                 await self._running
         await self._dispatcher.stop()
         await self._close()
-        await stop_tailers(self._readers)
+        for reader in self._readers:
+            reader.stop()
 
 
 def build_webhooks_app(settings: WebhooksSettings) -> StageApp:
@@ -275,10 +275,7 @@ def _add_dispatcher(
 
 def _add_status(app: StageApp, runner: StageRunner, subscriptions: SubscriptionCache) -> None:
     """Add the agent that derives the status of each webhook from attempts."""
-    rules = AutoDisableRules(
-        failures=AUTO_DISABLE_FAILURES,
-        over_ms=_AUTO_DISABLE_MS,
-    )
+    rules = AutoDisableRules(failures=AUTO_DISABLE_FAILURES, over_ms=_AUTO_DISABLE_MS)
     topic = raw_topic(app, WEBHOOK_STATUS)
     updater = WebhookStatusUpdater(runner, subscriptions, topic, rules)
     attempts = BatchAgent(runner, partial(decode, DeliveryAttempt), updater.publish_statuses)
@@ -323,9 +320,6 @@ def _dispatch_rules(settings: WebhooksSettings) -> DispatchRules:
             max_attempts=CONCURRENT_ATTEMPTS,
             max_per_endpoint=_ATTEMPTS_PER_ENDPOINT,
         ),
-        pending=PendingLimits(
-            max_total=_MAX_PENDING,
-            max_per_endpoint=_MAX_PENDING_PER_ENDPOINT,
-        ),
+        pending=PendingLimits(max_total=_MAX_PENDING, max_per_endpoint=_MAX_PENDING_PER_ENDPOINT),
         pauses_seconds=settings.webhook_retry_seconds,
     )

@@ -377,7 +377,7 @@ async def _fed(settings: KafkaSettings) -> AsyncIterator[RecentRecognitions]:
         await until(well, seconds=30)
         yield recent
     finally:
-        await asyncio.to_thread(feed.stop)
+        feed.stop()
 
 
 async def test_two_processes_read_the_topic_and_understand_each_others_positions(

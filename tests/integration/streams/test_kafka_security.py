@@ -158,9 +158,7 @@ def test_the_relay_and_the_stack_check_report_a_denied_login(kafka: SecureKafka)
         check_kafka(settings)
 
 
-async def test_the_apis_feeds_report_a_denied_login_once(
-    kafka: SecureKafka,
-) -> None:
+async def test_the_apis_feeds_report_a_denied_login_once(kafka: SecureKafka) -> None:
     settings = kafka.settings("SASL_SSL", sasl_password="hunter2")
     with structlog.testing.capture_logs() as logs:
         feed = CompactedTopicReader(
@@ -169,7 +167,7 @@ async def test_the_apis_feeds_report_a_denied_login_once(
         feed.start()
         # The feed retries once per second.
         await asyncio.sleep(4)
-        await asyncio.to_thread(feed.stop)
+        feed.stop()
     with pytest.raises(TransientError, match="is interrupted"):
         await feed.ping()
     (entry,) = logs

@@ -133,7 +133,6 @@ POOLS: Sequence[Pool] = (
     Pool("api/imports/routes.py", "to_thread", "the end of the process", "no others"),
     Pool("api/pictures/service.py", "to_thread", "the end of the process", "no others"),
     Pool("api/sessions/service.py", "to_thread", "the end of the process", "no others"),
-    Pool("common/kafka/tailer.py", "to_thread", "the end of the process", "no others"),
     Pool("api/health/service.py", "to_thread", "a timer", "one at a time"),
     Pool("api/health/service.py", "to_thread", "probes", "all probes of a moment share one"),
     *(Pool("api/health/stack_check.py", "to_thread", "a command", "one operator"),) * 3,
@@ -144,7 +143,6 @@ POOLS: Sequence[Pool] = (
     Pool("streams/recognition/frame_store.py", "to_thread", "frames", "owner's share"),
     Pool("streams/recognition/frame_store.py", "to_thread", "the end", "no others"),
     Pool("streams/recognition/tracking/pending_images.py", "to_thread", "passes", "owner's share"),
-    Pool("streams/runtime/alert_cache.py", "to_thread", "the end of the process", "no others"),
     Pool("streams/runtime/app.py", "to_thread", "the start", "no others"),
     # Calls in the executors listed above.
     Pool("common/urls/resolver.py", "run_in_executor", "attempts", "turns before it"),
