@@ -9,10 +9,10 @@ attempt interrupted by a crash is repeated with the same ids. See :class:`Delive
 import asyncio
 import heapq
 import time
-from collections.abc import Callable, Collection, Coroutine
+from collections.abc import Callable, Collection
+from contextlib import suppress
 from dataclasses import replace
 from itertools import takewhile
-from typing import Any
 
 import structlog
 from cachetools import LRUCache
@@ -44,7 +44,8 @@ from streams.webhooks.delivery.writer import (
 
 log = structlog.get_logger()
 
-_TICK_SECONDS, _IDLE_TICK_SECONDS = 0.05, 0.25
+# The maximum limits the delay after the machine was suspended or its clock was changed.
+_TICK_SECONDS, _MAX_SECONDS = 0.05, 1.0
 _STARTS_PER_TURN = 2
 _DONE_REMEMBERED = 20_000
 _FULL = SendResult(kind=SendKind.REFUSED, error="Too many deliveries are pending.")
@@ -79,6 +80,7 @@ class Dispatcher:
         self._done: LRUCache[bytes, None] = LRUCache(_DONE_REMEMBERED)
         self._partitions: frozenset[int] = frozenset()
         self._attempts: set[asyncio.Task[None]] = set()
+        self._has_news = asyncio.Event()
         self._next_beginning: asyncio.Handle | None = None
 
     async def offer(self, delivery: Delivery, event: Event) -> None:
@@ -106,6 +108,7 @@ class Dispatcher:
         self._queues.clear()
         self._due.clear()
         self._pending.clear()
+        self._has_news.set()
         self._jobs = {key: job for key, job in self._jobs.items() if self._outlives_rebalance(job)}
         for key, head in self._table.retain_partitions(self._partitions):
             self._schedule(key, head.delivery.endpoint, head.due_ms)
@@ -142,7 +145,7 @@ class Dispatcher:
 
     async def _tick(self) -> None:
         while True:
-            await asyncio.sleep(_TICK_SECONDS if self._jobs or self._due else _IDLE_TICK_SECONDS)
+            await self._wait_for_work()
             try:
                 self._queue_due()
                 self._begin_attempts()
@@ -152,15 +155,25 @@ class Dispatcher:
                 log.exception("dispatcher_tick_failed")
             self._metrics.show(pending=self._pending.total, waiting=len(self._queues))
 
+    async def _wait_for_work(self) -> None:
+        if self._jobs or len(self._queues):
+            await asyncio.sleep(_TICK_SECONDS)
+            return
+        left_ms = self._due[0][0] - self._now_ms() if self._due else None
+        seconds = None if left_ms is None else min(max(_TICK_SECONDS, left_ms / 1000), _MAX_SECONDS)
+        with suppress(TimeoutError):
+            await asyncio.wait_for(self._has_news.wait(), seconds)
+        self._has_news.clear()
+
     async def _accept(self, key: bytes, delivery: Delivery, event: Event) -> None:
-        job = DeliveryJob(
+        job = self._jobs[key] = DeliveryJob(
             key,
             delivery,
             event.message.partition,
             accepted_seconds=time.monotonic(),
             events=[event],
         )
-        self._jobs[key] = job
+        self._has_news.set()
         endpoint = delivery.endpoint
         is_failing = self._queues.is_failing(endpoint)
         if self._pending.is_at_endpoint_limit(endpoint) or (
@@ -231,7 +244,9 @@ class Dispatcher:
             return
         job.enter(DeliveryState.ATTEMPTING)
         self._jobs[key] = job
-        self._spawn(self._attempt(job))
+        task = asyncio.create_task(self._attempt(job))
+        self._attempts.add(task)
+        task.add_done_callback(self._on_ended)
 
     def _stored_job(self, key: bytes) -> DeliveryJob | None:
         pending = self._table.get(key)
@@ -347,11 +362,6 @@ class Dispatcher:
         if is_new:
             self._pending.change(endpoint, 1)
         heapq.heappush(self._due, (due_ms, key))
-
-    def _spawn(self, work: Coroutine[Any, Any, None]) -> None:
-        task = asyncio.get_running_loop().create_task(work)
-        self._attempts.add(task)
-        task.add_done_callback(self._on_ended)
 
     def _on_ended(self, task: asyncio.Task[None]) -> None:
         self._attempts.discard(task)

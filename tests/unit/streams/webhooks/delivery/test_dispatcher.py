@@ -29,12 +29,12 @@ async def test_a_failure_is_stored_then_released_then_tried_again(bench: Bench) 
     await bench.offer(one)
     await bench.until(lambda: len(bench.app.released) == 1)
     assert bench.table.kept[pending_key(one)].attempts == 1
-    bench.now_ms += 3_900
+    bench.advance(3_900)
     await bench.rounds()
     assert len(bench.sent) == 1
 
     bench.answers[one.endpoint] = ACCEPTED
-    bench.now_ms += 3_000
+    bench.advance(3_000)
     await bench.until(lambda: len(bench.published) == 2)
     await bench.until(lambda: bench.table.kept == {})
     assert [(a.number, a.outcome) for a in bench.published] == [
@@ -44,13 +44,22 @@ async def test_a_failure_is_stored_then_released_then_tried_again(bench: Bench) 
     assert len({attempt.id for attempt in bench.published}) == 2
 
 
+async def test_a_retry_is_on_time_after_a_change_of_the_clock(bench: Bench) -> None:
+    one = delivery(1)
+    bench.answers[one.endpoint] = FAILED
+    await bench.offer(one)
+    await bench.rounds()
+    bench.now_ms += 10_000
+    await bench.until(lambda: len(bench.published) == 2)
+
+
 async def test_a_delivery_is_dead_after_the_last_pause(bench: Bench) -> None:
     one = delivery(1)
     bench.answers[one.endpoint] = FAILED
     await bench.offer(one)
     for number in (1, 2, 3):
         await bench.until(lambda: len(bench.published) == number)  # noqa: B023 - awaited at once
-        bench.now_ms += 100_000
+        bench.advance(100_000)
 
     assert bench.published[-1].outcome is AttemptOutcome.DEAD
     await bench.until(lambda: bench.table.kept == {})
@@ -74,7 +83,7 @@ async def test_a_crash_forgets_nothing_that_was_released(bench: Bench) -> None:
     await bench.until(lambda: len(bench.app.released) == 40)
     await bench.crash()
     bench.answers.clear()
-    bench.now_ms += 100_000
+    bench.advance(100_000)
     bench.new()
     await bench.until(lambda: bench.outcomes()[AttemptOutcome.DELIVERED] == 40)
 
@@ -118,7 +127,7 @@ async def test_many_failing_endpoints_leave_room_for_the_others(bench: Bench) ->
     await bench.offer(*dead)
     await bench.until(lambda: len(bench.app.released) == 100)
     bench.hanging |= {one.endpoint for one in dead}
-    bench.now_ms += 100_000
+    bench.advance(100_000)
     await bench.until(lambda: len(bench.sent) == 100 + 32)
     await bench.offer(*(delivery(1000 + number, endpoint=1000) for number in range(50)))
     await bench.until(lambda: bench.outcomes()[AttemptOutcome.DELIVERED] == 50)

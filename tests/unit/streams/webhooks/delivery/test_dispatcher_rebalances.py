@@ -16,7 +16,7 @@ async def test_partitions_that_moved_are_left_to_their_new_owner(bench: Bench) -
     await bench.offer(one)
     await bench.until(lambda: len(bench.app.released) == 1)
     bench.dispatcher.restore({PARTITION + 1})
-    bench.now_ms += 100_000
+    bench.advance(100_000)
     await bench.rounds()
     assert len(bench.sent) == 1
 
@@ -136,7 +136,7 @@ async def test_what_is_done_during_a_rebalance_is_cleared(bench: Bench) -> None:
     await bench.until(lambda: len(bench.app.released) == 1)
     bench.hanging.add(one.endpoint)
     bench.answers.clear()
-    bench.now_ms += 100_000
+    bench.advance(100_000)
     await bench.until(lambda: len(bench.sent) == 2)
     bench.app.is_leaving = True
     bench.may_answer.set()
@@ -212,7 +212,7 @@ async def test_a_message_that_comes_again_while_kafka_is_slow_is_not_lost(bench:
     bench.hanging |= {stored.endpoint, failing.endpoint}
     bench.answers.clear()
     bench.answers[failing.endpoint] = FAILED
-    bench.now_ms += 100_000
+    bench.advance(100_000)
     await bench.offer(failing)
     await bench.until(lambda: len(bench.sent) == 3)
     # Both attempts end in the rebalance: one is cleared, the other is redelivered by Kafka.

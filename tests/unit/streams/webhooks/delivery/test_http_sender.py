@@ -11,9 +11,7 @@ from streams.webhooks.app import CONCURRENT_ATTEMPTS
 from streams.webhooks.delivery.http_sender import ThreadResolver, retry_after_seconds
 
 
-async def test_names_without_a_dns_answer_delay_no_other(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+async def test_names_without_a_dns_answer_delay_no_other(monkeypatch: pytest.MonkeyPatch) -> None:
     may_answer = threading.Event()
 
     def look_up(host: str, *more: object) -> list[Any]:

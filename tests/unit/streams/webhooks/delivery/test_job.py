@@ -26,9 +26,7 @@ def _job(state: DeliveryState) -> DeliveryJob:
 
 
 @pytest.mark.parametrize(
-    ("before", "after"),
-    list(product(DeliveryState, DeliveryState)),
-    ids=lambda state: state.name,
+    ("before", "after"), list(product(DeliveryState, DeliveryState)), ids=lambda state: state.name
 )
 def test_only_a_permitted_state_follows(before: DeliveryState, after: DeliveryState) -> None:
     job = _job(before)

@@ -72,11 +72,7 @@ async def test_a_recognition_of_the_worst_owner_takes_little_of_kafka(webhooks: 
     await world.matching(store, early=False).handle([(seen, world.now_ms)])
     assert len(world.candidates) == ALERTS
     handler = CandidateHandler(
-        world,
-        world.publish_triggers,
-        world.metrics,
-        late_ms=1_000,
-        now_ms=lambda: world.now_ms,
+        world, world.publish_triggers, world.metrics, late_ms=1_000, now_ms=lambda: world.now_ms
     )
     await handler.handle([ArrivedCandidate(0, candidate) for candidate in world.candidates])
 
