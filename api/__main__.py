@@ -1,7 +1,8 @@
 """Runs the API process (``python -m api``)."""
 
+import asyncio
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import partial
 from types import FrameType
 
@@ -53,9 +54,7 @@ def _exit_if_misconfigured() -> Iterator[None]:
 
 def _server_config(settings: ApiSettings, app: FastAPI) -> uvicorn.Config:
     limits = ConnectionLimits(
-        settings.api_max_connections,
-        settings.api_max_connections // 4,
-        settings.trusted_proxies,
+        settings.api_max_connections, settings.api_max_connections // 4, settings.trusted_proxies
     )
     return uvicorn.Config(
         app,
@@ -79,10 +78,18 @@ class _Server(uvicorn.Server):
     def __init__(self, config: uvicorn.Config, on_stop: Callable[[], None]) -> None:
         super().__init__(config)
         self._on_stop = on_stop
+        self._is_stopping = asyncio.Event()
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
         self._on_stop()
         super().handle_exit(sig, frame)
+        self._is_stopping.set()
+
+    async def main_loop(self) -> None:
+        """Update the Date header once per second, and not wake up ten times, until a signal."""
+        while not await self.on_tick(0):
+            with suppress(TimeoutError):
+                await asyncio.wait_for(self._is_stopping.wait(), 1)
 
 
 def _end_streams(app: FastAPI) -> None:

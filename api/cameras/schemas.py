@@ -54,16 +54,7 @@ MinPlateWidth = Annotated[
     BeforeValidator(json_number),
 ]
 _SHOWN_ONLY = frozenset(
-    {
-        "id",
-        "status",
-        "lastSeenAt",
-        "lastError",
-        "frameWidth",
-        "frameHeight",
-        "decoder",
-        "createdAt",
-    }
+    {"id", "status", "lastSeenAt", "lastError", "frameWidth", "frameHeight", "decoder", "createdAt"}
 )
 
 

@@ -16,6 +16,7 @@ release or setting may accept them.
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
+from select import select
 from threading import Event
 from typing import LiteralString
 
@@ -159,9 +160,11 @@ class Relay:
         """Return on a notification, or when the next poll is due."""
         poll_at = time.monotonic() + self._poll_seconds
         while not self._stop.is_set() and (left := poll_at - time.monotonic()) > 0:
-            # Wait in slices, so that stopping does not wait for a slow poll.
-            for _ in connection.notifies(timeout=min(left, _SLICE_SECONDS), stop_after=1):
+            for _ in connection.notifies(timeout=0, stop_after=1):
                 return
+            # Wait in slices, so that stopping does not wait for a slow poll. psycopg wakes up ten
+            # times per second while it waits.
+            select([connection], [], [], min(left, _SLICE_SECONDS))
         # The API also deletes failed rows: old rows, and rows of erased plates and accounts.
         self._count_failed(connection)
 
