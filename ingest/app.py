@@ -26,12 +26,7 @@ from common.urls.camera_settings import stream_url_rules
 from ingest.assignment.camera import CameraSessionDeps, CameraSessionSettings
 from ingest.assignment.fleet import Fleet
 from ingest.assignment.follower import AssignmentFollower
-from ingest.capture.messages import (
-    CaptureLimits,
-    Configure,
-    FrameSettings,
-    ReaderSettings,
-)
+from ingest.capture.messages import CaptureLimits, Configure, FrameSettings, ReaderSettings
 from ingest.clocks import MonotonicWallClock, is_too_far_ahead
 from ingest.frames.producer import FrameProducer
 from ingest.frames.snapshots import SnapshotUploader
@@ -44,6 +39,8 @@ log = structlog.get_logger(__name__)
 now: Final = MonotonicWallClock()
 
 _MAINTENANCE_SECONDS: Final = 0.2
+_IDLE_SECONDS: Final = 0.8
+"""Additional pause while there is no camera."""
 _STALLED_SECONDS: Final = 60.0
 
 WORKER = f"{socket.gethostname()}-{os.getpid()}"
@@ -127,6 +124,7 @@ class IngestWorker:
         maintenance.start()
         log.info("worker_started")
         self._follower.follow(self._stop)
+        self._fleet.has_cameras.set()
         maintenance.join(0.5)
 
     def close(self) -> bool:
@@ -145,8 +143,9 @@ class IngestWorker:
         return all(ended)
 
     def _maintain(self) -> None:
-        polled_seconds, turns = 0.0, 0
+        polled_seconds, stalled_seconds = 0.0, 0.0
         while not self._stop.wait(_MAINTENANCE_SECONDS):
+            is_idle = not self._fleet.has_cameras.wait(_IDLE_SECONDS)
             try:
                 self._fleet.publish_due(now())
             # An error must not end the thread, which maintains all cameras.
@@ -154,10 +153,11 @@ class IngestWorker:
                 log.exception("maintenance_failed")
             self._maintained_seconds = now().seconds
             self._end_if_set_back()
-            # Count iterations and not seconds, so that a suspend is not mistaken for a stall.
-            turns = turns + 1 if polled_seconds == self._follower.polled_seconds else 0
-            polled_seconds = self._follower.polled_seconds
-            if turns * _MAINTENANCE_SECONDS > _STALLED_SECONDS:
+            # Add up the pauses, so that a suspend is not mistaken for a stall.
+            stalled_seconds += _MAINTENANCE_SECONDS + is_idle * _IDLE_SECONDS
+            if polled_seconds != self._follower.polled_seconds:
+                polled_seconds, stalled_seconds = self._follower.polled_seconds, 0.0
+            if stalled_seconds > _STALLED_SECONDS:
                 log.error("worker_stalled")
                 os._exit(EXIT_SOFTWARE)
 

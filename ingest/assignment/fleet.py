@@ -78,11 +78,7 @@ log = structlog.get_logger(__name__)
 class Fleet:
     """Starts, updates and stops cameras, and never waits for a camera. Thread-safe."""
 
-    def __init__(
-        self,
-        settings: CameraSessionSettings,
-        deps: CameraSessionDeps,
-    ) -> None:
+    def __init__(self, settings: CameraSessionSettings, deps: CameraSessionDeps) -> None:
         """Start without cameras."""
         self._settings = settings
         self._deps = deps
@@ -90,6 +86,8 @@ class Fleet:
         self._partitions: dict[int, dict[UUID, CameraSession]] = {}
         self._stopping: list[Capture] = []
         self._stopping_lock = threading.Lock()
+        self.has_cameras = threading.Event()
+        """Whether :meth:`publish_due` must be called a few times per second."""
 
     def own(self, partition: int) -> None:
         """Start accepting changes to a partition's cameras."""
@@ -115,9 +113,11 @@ class Fleet:
                 self._start_or_update(cameras, change.config)
 
     def publish_due(self, now: Instant) -> None:
-        """Publish the statuses and ticks that are due. Call this a few times per second."""
+        """Publish the statuses and ticks that are due."""
         states: Counter[CameraState] = Counter()
+        self.has_cameras.clear()
         for camera in self._all():
+            self.has_cameras.set()
             self._publish_if_held(camera, now)
             camera.tick_if_silent(now)
             states[camera.view(now).state] += 1
@@ -152,6 +152,7 @@ class Fleet:
         camera = cameras.get(config.camera_id)
         if camera is None:
             camera = cameras[config.camera_id] = CameraSession(config, self._settings, self._deps)
+            self.has_cameras.set()
             log.info("camera_assigned", camera_id=str(config.camera_id), revision=config.revision)
         else:
             self._retire(camera.update(config))

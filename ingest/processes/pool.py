@@ -145,11 +145,7 @@ class CapturePool:
         self.put(lambda: self._new_slot(is_for_one=False))
 
     def capture(
-        self,
-        name: str,
-        url: StreamUrl,
-        sample_fps: float,
-        on_report: ReportHandler,
+        self, name: str, url: StreamUrl, sample_fps: float, on_report: ReportHandler
     ) -> Capture:
         """Return a new capture, which is not started yet. Any thread can call this."""
         return Capture(next(self._numbers), name, url, sample_fps, on_report, self)

@@ -23,10 +23,7 @@ from ingest.processes.pool import CapturePool
 START = Instant(1_800_000_000_000, 5_000.0)
 STAYS, GOES = UUID(int=1), UUID(int=2)
 RULES = CameraSessionSettings(
-    worker="one",
-    addresses=StreamUrlRules(),
-    sample_fps=5,
-    offline_after_seconds=15,
+    worker="one", addresses=StreamUrlRules(), sample_fps=5, offline_after_seconds=15
 )
 
 
@@ -107,6 +104,15 @@ def test_each_camera_is_published_again_as_a_sign_of_life(world: World) -> None:
     world.fleet.publish_due(START.later(7))
 
     assert world.published == [(STAYS, True), (GOES, True)]
+
+
+def test_a_fleet_knows_whether_it_has_cameras(world: World) -> None:
+    world.fleet.publish_due(START)
+    assert world.fleet.has_cameras.is_set()
+
+    world.fleet.release(0)
+    world.fleet.publish_due(START)
+    assert not world.fleet.has_cameras.is_set()
 
 
 def test_a_camera_that_was_deleted_meanwhile_is_not_published(world: World) -> None:

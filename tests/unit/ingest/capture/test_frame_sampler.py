@@ -9,13 +9,7 @@ from structlog.testing import capture_logs
 
 from ingest.capture.decoded_frame import DecodedFrame
 from ingest.capture.frame_sampler import FrameSampler
-from ingest.capture.messages import (
-    EncodedImage,
-    FrameSettings,
-    Report,
-    Sampled,
-    StatusReport,
-)
+from ingest.capture.messages import EncodedImage, FrameSettings, Report, Sampled, StatusReport
 from ingest.capture.reading import CapturedFrame
 from ingest.capture.sampling import GreyImage
 from ingest.clocks import Instant
@@ -25,10 +19,7 @@ OPEN = FrameSettings(
     motion_hold_seconds=None, jpeg_quality=80, max_width_px=0, snapshot_interval_seconds=5
 )
 GATED = FrameSettings(
-    motion_hold_seconds=3,
-    jpeg_quality=80,
-    max_width_px=960,
-    snapshot_interval_seconds=5,
+    motion_hold_seconds=3, jpeg_quality=80, max_width_px=960, snapshot_interval_seconds=5
 )
 
 

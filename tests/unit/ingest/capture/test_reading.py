@@ -10,12 +10,7 @@ from common.urls.streams import StreamUrlRules, parse_stream_url
 from ingest.capture import reading
 from ingest.capture.decoded_frame import StreamFrame
 from ingest.capture.messages import CaptureLimits, ReaderSettings
-from ingest.capture.reading import (
-    CameraConnection,
-    CapturedFrame,
-    FrameReader,
-    StreamOpened,
-)
+from ingest.capture.reading import CameraConnection, CapturedFrame, FrameReader, StreamOpened
 from ingest.clocks import Instant, MonotonicWallClock
 from ingest.errors import CaptureError, CaptureErrorCode
 

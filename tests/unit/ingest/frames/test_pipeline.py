@@ -149,9 +149,7 @@ def test_a_frame_goes_out_with_what_recognition_needs(world: World) -> None:
     )
 
 
-def test_the_time_of_a_frame_is_the_workers_and_not_the_reports(
-    world: World,
-) -> None:
+def test_the_time_of_a_frame_is_the_workers_and_not_the_reports(world: World) -> None:
     pipeline = world.pipeline()
     world.instant = world.instant.later(10)
     looked = world.looked(age_ms=120)

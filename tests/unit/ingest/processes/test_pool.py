@@ -107,17 +107,11 @@ class World:
         self.crashes = 0
         self.listeners: dict[int, Listener] = {}
         self.pool = CapturePool(
-            SETTINGS,
-            start=self._start,
-            seconds=lambda: self.seconds,
-            on_crash=self._crashed,
+            SETTINGS, start=self._start, seconds=lambda: self.seconds, on_crash=self._crashed
         )
 
     def _start(
-        self,
-        settings: Configure,
-        on_report: Callable[..., None],
-        on_end: Callable[..., None],
+        self, settings: Configure, on_report: Callable[..., None], on_end: Callable[..., None]
     ) -> CaptureProcess:
         if self.is_full:
             raise OSError("no room")
@@ -237,9 +231,7 @@ def test_pauses_of_a_quarantine_grow_and_it_is_tried_alone(world: World) -> None
     assert world.processes[1].captures == [1]
 
 
-def test_after_an_unexplained_crash_each_runs_alone_until_proven_harmless(
-    world: World,
-) -> None:
+def test_after_an_unexplained_crash_each_runs_alone_until_proven_harmless(world: World) -> None:
     first, second = world.capture(), world.capture()
     world.end(world.processes[0], KILLED)
     assert world.where(first) is not world.where(second)
