@@ -15,8 +15,8 @@ from api.imports.tables import CsvTable
 from common.errors import InvalidInputError
 
 COLUMNS: Final = (
-    *("name", "rtspUrl", "location", "identifier", "sampleFps", "minPlateWidth", "timezone"),
-    "enabled",
+    *("name", "rtspUrl", "username", "password", "location", "identifier", "sampleFps"),
+    *("minPlateWidth", "timezone", "enabled"),
 )
 _REQUIRED: Final = ("name", "rtspUrl")
 _NUMBERS: Final[Mapping[str, type[int] | type[float]]] = {"sampleFps": float, "minPlateWidth": int}

@@ -359,7 +359,8 @@ def test_import_cameras(console: ConsolePage, account: Account) -> None:
     console.expected.append(REFUSED)
     console.log_in(account, "/cameras/import")
     console.page.get_by_label("Or paste CSV").fill(
-        "name;rtspUrl;minPlateWidth\nAlpha;rtsp://192.168.8.1/1;60\nBeta;nonsense;\n"
+        "name;rtspUrl;username;password\nAlpha;rtsp://192.168.8.1/1;viewer;p@ss#1\n"
+        "Beta;rtsp://a:b@192.168.8.2/1;viewer;p@ss#1\n"
     )
     console.press("Add 2 cameras")
     line = console.page.get_by_role("row")

@@ -26,6 +26,7 @@ from tests.integration.api.application import (
     StandInStore,
     running_application,
 )
+from tests.integration.api.camera_worker import taking_cameras
 from tests.integration.api.oidc_browser import Visitor
 from tests.integration.api.people import browser_of, logged_in
 from tests.integration.api.relays import Relaying, running_relay
@@ -227,3 +228,10 @@ def reader(kafka_topics: KafkaSettings) -> Iterator[ConfigReader]:
     opened = ConfigReader(kafka_topics)
     yield opened
     opened.close()
+
+
+@pytest.fixture
+async def worker(application: Application) -> AsyncIterator[None]:
+    """A worker that claims every camera as soon as its record is in the outbox."""
+    async with taking_cameras(application):
+        yield

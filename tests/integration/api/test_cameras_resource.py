@@ -2,7 +2,6 @@
 
 import asyncio
 import time
-from collections.abc import AsyncIterator
 from datetime import UTC, datetime
 from typing import Any
 from uuid import UUID
@@ -29,13 +28,6 @@ pytestmark = pytest.mark.integration
 
 STREAM = "rtsp://viewer:hunter2@10.0.0.8:554/stream1?channel=1"
 BODY = {"name": "Gate", "rtspUrl": STREAM}
-
-
-@pytest.fixture
-async def worker(application: Application) -> AsyncIterator[None]:
-    """A worker that claims every camera as soon as its record is in the outbox."""
-    async with taking_cameras(application):
-        yield
 
 
 @pytest.mark.usefixtures("worker")

@@ -77,14 +77,25 @@ async def test_cameras_of_a_file_are_bodies_of_new_cameras(client: httpx.AsyncCl
     }
 
 
+@pytest.mark.usefixtures("worker")
+async def test_user_names_and_passwords_have_columns(client: httpx.AsyncClient) -> None:
+    text = (
+        "name,rtspUrl,username,password\n"
+        "Gate,rtsp://10.0.0.8/1,viewer,p#ss@/%\n"
+        "Yard,rtsp://10.0.0.9/1,,secret\n"
+    )
+    found = (await client.post(CAMERAS, content=text, headers=CSV)).json()["cameras"]
+    gate, yard = [await client.post("/api/cameras", json=row["camera"]) for row in found]
+
+    assert gate.status_code == 201
+    assert gate.json()["camera"]["rtspUrl"] == "rtsp://viewer:***@10.0.0.8/1"
+    assert (yard.status_code, yard.json()["fields"][0]["path"]) == (400, "username")
+
+
 @pytest.mark.parametrize(
     ("path", "data", "sentence"),
     [
-        (
-            PLATES,
-            b"PK\x03\x04",
-            "The file is a spreadsheet, for example Excel. Save it as CSV.",
-        ),
+        (PLATES, b"PK\x03\x04", "The file is a spreadsheet, for example Excel. Save it as CSV."),
         (CAMERAS, b"\x00\x01", "The file is not a text file. Save it as CSV."),
         (
             CAMERAS,

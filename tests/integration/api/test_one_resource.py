@@ -1,13 +1,9 @@
 """Requests for single cameras, alerts, webhooks and keys, by ID."""
 
-from collections.abc import AsyncIterator
 from typing import Any
 
 import httpx
 import pytest
-
-from tests.integration.api.application import Application
-from tests.integration.api.camera_worker import taking_cameras
 
 pytestmark = pytest.mark.integration
 
@@ -24,12 +20,6 @@ BODIES: dict[str, dict[str, Any]] = {
     "api-keys": {"name": "narrow", "scopes": ["alerts:read"]},
 }
 WRAPPERS = {"cameras": "camera", "alertas": "alert", "webhooks": "webhook", "api-keys": "apiKey"}
-
-
-@pytest.fixture
-async def worker(application: Application) -> AsyncIterator[None]:
-    async with taking_cameras(application):
-        yield
 
 
 async def _made(client: httpx.AsyncClient, resource: str) -> dict[str, Any]:

@@ -7,8 +7,8 @@ import { Link } from "../router.js";
 import { Badge, Field, Head, Table } from "../ui.js";
 import { t, tn } from "../words.js";
 
-const COLUMNS = ["name", "rtspUrl", "location", "identifier", "sampleFps", "minPlateWidth", "timezone", "enabled"];
-const EXAMPLE = "name,rtspUrl,location,minPlateWidth\nGate north,rtsp://viewer:secret@192.168.1.20/1,Yard,60\n";
+const COLUMNS = ["name", "rtspUrl", "username", "password", "location", "identifier", "sampleFps", "minPlateWidth", "timezone", "enabled"];
+const EXAMPLE = "name,rtspUrl,username,password,location\nGate north,rtsp://192.168.1.20/1,viewer,secret,Yard\n";
 const TRIES = 20;
 const TYPING_MS = 400;
 /** @type {{cameras: {line: number, camera: any}[], skipped: import("../imports.js").SkippedRow[]}} */
@@ -88,7 +88,7 @@ export function CameraImportPage() {
     <div class="panel">
       <${Field} wide label=${t("CSV file")}>${(ids) => html`<input ...${ids} type="file" accept=".csv,text/csv,text/plain" onChange=${read} />`}</${Field}>
       <${EncodingField} value=${encoding} onValue=${setEncoding} />
-      <${Field} wide label=${t("Or paste CSV")} fault=${fault} hint=${t("Columns: {names}. name and rtspUrl are required.", { names: COLUMNS.join(", ") })}>
+      <${Field} wide label=${t("Or paste CSV")} fault=${fault} hint=${t("Columns: {names}. name and rtspUrl are required; username and password are those of the camera.", { names: COLUMNS.join(", ") })}>
         ${(ids) => html`<textarea ...${ids} rows="8" spellcheck=${false} placeholder=${EXAMPLE} value=${typeof source === "string" ? source : ""} onInput=${(event) => change(event.currentTarget.value)}></textarea>`}
       </${Field}>
       <div class="actions">

@@ -142,7 +142,7 @@ export const words = {
   "Click to place at least 3 corners": "Clique para marcar pelo menos 3 cantos",
   "Close": "Fechar",
   "Close without copying": "Fechar sem copiar",
-  "Columns: {names}. name and rtspUrl are required.": "Colunas: {names}. name e rtspUrl são obrigatórias.",
+  "Columns: {names}. name and rtspUrl are required; username and password are those of the camera.": "Colunas: {names}. name e rtspUrl são obrigatórias; username e password são da câmera.",
   "Component": "Componente",
   "Components": "Componentes",
   "Confidence": "Confiança",
