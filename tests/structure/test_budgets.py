@@ -15,14 +15,14 @@ ROOT: Final = Path(__file__).resolve().parents[2]
 
 LINES: Final[Mapping[str, int]] = {
     "api": 28_420,
-    "streams": 13_475,
-    "common": 8_701,
-    "ingest": 6_182,
+    "streams": 13_478,
+    "common": 8_697,
+    "ingest": 6_179,
     "recognition": 4_535,
     "analytics_sql": 3_659,
     "deploy": 4_193,
     "tools": 6_964,
-    "tests": 79_142,
+    "tests": 79_138,
 }
 """Maximum lines of Python in each top-level folder."""
 
