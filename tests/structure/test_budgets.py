@@ -14,15 +14,15 @@ from tools.scripts.settings_docs import settings_classes
 ROOT: Final = Path(__file__).resolve().parents[2]
 
 LINES: Final[Mapping[str, int]] = {
-    "api": 28_420,
-    "streams": 13_478,
+    "api": 28_419,
+    "streams": 13_469,
     "common": 8_697,
     "ingest": 6_179,
     "recognition": 4_535,
     "analytics_sql": 3_659,
     "deploy": 4_193,
     "tools": 6_964,
-    "tests": 79_138,
+    "tests": 79_126,
 }
 """Maximum lines of Python in each top-level folder."""
 
