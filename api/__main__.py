@@ -1,6 +1,7 @@
 """Runs the API process (``python -m api``)."""
 
 import asyncio
+import gc
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from functools import partial
@@ -40,6 +41,8 @@ def main() -> None:
         app.state.pages.serve(settings, settings.metrics_port)
     log.info("api_starting", host=settings.api_host, port=settings.api_port)
     allow_descriptors(settings.api_max_connections)
+    # Collections skip the loaded modules, which took 0.2 s in the middle of requests.
+    gc.freeze()
     _Server(_server_config(settings, app), partial(_end_streams, app)).run()
 
 

@@ -1,11 +1,7 @@
 """Defines the relay's settings in a separate module, from which docs/settings.md is generated."""
 
 from common.metrics import HealthPageSettings
-from common.settings import (
-    DatabaseSettings,
-    KafkaSettings,
-    ProcessSettings,
-)
+from common.settings import DatabaseSettings, KafkaSettings, ProcessSettings
 from common.telemetry.settings import TraceSettings
 
 
