@@ -14,8 +14,8 @@ from tools.scripts.settings_docs import settings_classes
 ROOT: Final = Path(__file__).resolve().parents[2]
 
 LINES: Final[Mapping[str, int]] = {
-    "api": 28_419,
-    "streams": 13_469,
+    "api": 28_418,
+    "streams": 13_466,
     "common": 8_697,
     "ingest": 6_179,
     "recognition": 4_535,
