@@ -74,17 +74,18 @@ class Recognizer:
         ``hints`` are the expected plates of each image. Without hints, all plates are read.
         """
         hints = hints or [NOTHING_KNOWN] * len(images)
-        min_widths_px = [max(_MIN_READ_WIDTH_PX, one) for one in min_plate_widths_px]
         detections = find_plates(self._detector, images, hints)
         split = list(map(split_known, detections, hints))
         plates = [
             [Plate(image, one) for one in unknown if _is_read(one, min_width_px)]
-            for image, (unknown, _), min_width_px in zip(images, split, min_widths_px, strict=True)
+            for image, (unknown, _), min_width_px in zip(
+                images, split, min_plate_widths_px, strict=True
+            )
         ]
         return [
             _filtered(readings, unknown, min_width_px, known)
             for readings, (unknown, known), min_width_px in zip(
-                self._read(plates), split, min_widths_px, strict=True
+                self._read(plates), split, min_plate_widths_px, strict=True
             )
         ]
 
@@ -114,7 +115,8 @@ class Recognizer:
 
 
 def _is_read(found: Detection, min_width_px: int) -> bool:
-    return found.width_px >= min_width_px and found.score >= _MIN_READ_SCORE
+    least_px = max(_MIN_READ_WIDTH_PX, min_width_px)
+    return found.width_px >= least_px and found.score >= _MIN_READ_SCORE
 
 
 def _filtered(
@@ -124,6 +126,6 @@ def _filtered(
     followed: tuple[KnownPlate, ...],
 ) -> FoundPlates:
     kept = list(filter(is_plate, readings))
-    narrow = [one for one in found if one.width_px < min_width_px and one.score >= _MIN_READ_SCORE]
+    narrow = [one for one in found if one.width_px < min_width_px]
     small = len(deduplicate_detections(narrow))
     return FoundPlates(kept, PlatesLeft(small=small, unread=len(readings) - len(kept)), followed)

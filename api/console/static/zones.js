@@ -100,7 +100,7 @@ export function ZoneEditor({ camera, zones, minPlateWidth, onZones, onMinPlateWi
         </select>
         <button type="button" class="plain" onClick=${() => onZones(zones.filter((_, place) => place !== index))}>${t("Remove")}</button>
       </li>`)}</ul>
-      <${Field} label=${t("Minimum plate width (px)")} hint=${t("Narrower plates are ignored; 0 reads all. The yellow bar shows this width on the image. 60 px or more reads well.")}>
+      <${Field} label=${t("Minimum plate width (px)")} hint=${t("Narrower plates are ignored, and always those under 32 px. The yellow bar shows this width on the image. 60 px or more reads well.")}>
         ${(ids) => html`<input ...${ids} type="number" min="0" max="10000" step="1" value=${minPlateWidth} onInput=${(event) => onMinPlateWidth(Math.max(0, Math.round(Number(event.currentTarget.value) || 0)))} />`}
       </${Field}>
       <input class="slider" type="range" min="0" max="400" step="5" aria-label=${t("Minimum plate width (px)")} value=${minPlateWidth} onInput=${(event) => onMinPlateWidth(Number(event.currentTarget.value))} />

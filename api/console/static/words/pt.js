@@ -427,7 +427,7 @@ export const words = {
   "Name": "Nome",
   "Name or location": "Nome ou local",
   "Names of plates": "Nomes das placas",
-  "Narrower plates are ignored; 0 reads all. The yellow bar shows this width on the image. 60 px or more reads well.": "Placas mais estreitas são ignoradas; 0 lê todas. A barra amarela mostra essa largura na imagem. A leitura é boa a partir de 60 px.",
+  "Narrower plates are ignored, and always those under 32 px. The yellow bar shows this width on the image. 60 px or more reads well.": "Placas mais estreitas são ignoradas, e sempre as de menos de 32 px. A barra amarela mostra essa largura na imagem. A leitura é boa a partir de 60 px.",
   "Never": "Nunca",
   "New alert": "Novo alerta",
   "New API key": "Nova chave de API",
