@@ -1,7 +1,4 @@
-"""Defines the detector's network for training.
-
-The network is in a separate module, because ultralytics' checkpoints contain the module's name.
-"""
+"""Defines the detector's network for training. Checkpoints contain this module's name."""
 
 from functools import partial
 from pathlib import Path
@@ -16,6 +13,7 @@ from ultralytics.nn.modules.conv import Conv
 from ultralytics.nn.tasks import DetectionModel, yaml_model_load
 from ultralytics.utils.torch_utils import initialize_weights
 
+from recognition.processors import computes_bf16
 from tools.training.quantise import HALF
 
 HEAD_CHANNELS = 32
@@ -30,7 +28,7 @@ As a single operation, Hardswish can be fused with 8-bit convolutions."""
 class PlateModel(DetectionModel):
     """The network: YOLOv5's body with a narrow head and a cheap activation function.
 
-    The network uses bfloat16 (2x faster on CPUs that support bfloat16). The loss uses float32.
+    The network uses bfloat16 on CPUs that support it (2x faster). The loss uses float32.
     """
 
     def __init__(
@@ -48,7 +46,7 @@ class PlateModel(DetectionModel):
 
     def predict(self, x: torch.Tensor, *args: Any, **kwargs: Any) -> Any:
         """Predict as ultralytics does, but return float32 results."""
-        with torch.autocast("cpu", torch.bfloat16, enabled=x.device.type == "cpu"):
+        with torch.autocast("cpu", torch.bfloat16, enabled=x.is_cpu and computes_bf16()):
             found = super().predict(x, *args, **kwargs)
         return _float32(found)
 
