@@ -15,14 +15,14 @@ ROOT: Final = Path(__file__).resolve().parents[2]
 
 LINES: Final[Mapping[str, int]] = {
     "api": 28_418,
-    "streams": 13_466,
+    "streams": 13_471,
     "common": 8_697,
     "ingest": 6_179,
     "recognition": 4_537,
     "analytics_sql": 3_659,
     "deploy": 4_193,
     "tools": 6_962,
-    "tests": 79_126,
+    "tests": 79_113,
 }
 """Maximum lines of Python in each top-level folder."""
 
