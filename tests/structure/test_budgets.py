@@ -22,7 +22,7 @@ LINES: Final[Mapping[str, int]] = {
     "analytics_sql": 3_659,
     "deploy": 4_193,
     "tools": 6_962,
-    "tests": 79_113,
+    "tests": 79_121,
 }
 """Maximum lines of Python in each top-level folder."""
 

@@ -140,6 +140,14 @@ def test_narrow_plates_are_not_read() -> None:
     assert recognizer("AB123CD", width=60).recognize(IMAGE, min_plate_width_px=60)
 
 
+@pytest.mark.parametrize(("width", "is_read"), [(31.9, False), (32.1, True)])
+def test_plates_under_32_px_are_not_read_and_not_counted_as_small(
+    width: float, is_read: bool
+) -> None:
+    (found,) = recognizer("AB123CD", width=width).find_all([IMAGE], [0])
+    assert (len(found.readings), found.left.small) == (is_read, 0)
+
+
 @pytest.mark.parametrize(
     ("kind", "expected"),
     [("motorcycle", "motorcycle"), ("two-row", "two-row"), ("plate", "car"), ("licence", "car")],
